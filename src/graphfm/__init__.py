@@ -1,0 +1,14 @@
+"""GraphFM: graph neural networks on large graphs, with feature momentum."""
+
+from graphfm.api import Result, load_model, train
+from graphfm.data.datasets import load
+from graphfm.data.graph import Graph
+from graphfm.data.synthetic import synthetic
+from graphfm.errors import InputError
+from graphfm.model import Model
+from graphfm.run import Run
+from graphfm.version import VERSION
+
+__version__ = VERSION
+
+__all__ = ["Graph", "InputError", "Model", "Result", "Run", "load", "load_model", "synthetic", "train"]

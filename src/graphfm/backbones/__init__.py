@@ -1,0 +1,29 @@
+"""Backbones by name. A new one is a file here and a line below."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphfm.backbones.base import Backbone
+from graphfm.backbones.gcn import GCN
+from graphfm.backbones.gcnii import GCNII
+from graphfm.backbones.mlp import MLP
+from graphfm.backbones.pna import PNA
+from graphfm.backbones.sage import SAGE
+
+BACKBONES: Mapping[str, type[Backbone]] = {
+    "sage": SAGE,
+    "gcn": GCN,
+    "gcnii": GCNII,
+    "pna": PNA,
+    "mlp": MLP,
+}
+
+
+def make_backbone(name: str, in_width: int, out_width: int, **options: Any) -> Backbone:
+    """A backbone by name, with the settings of its `Settings` class as keywords."""
+    kind: Any = BACKBONES[name]  # each takes a Settings class of its own
+    backbone: Backbone = kind(in_width, out_width, kind.Settings(**options))
+    return backbone
+
+
+__all__ = ["BACKBONES", "GCN", "GCNII", "MLP", "PNA", "SAGE", "Backbone", "make_backbone"]

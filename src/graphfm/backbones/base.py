@@ -1,0 +1,82 @@
+"""A backbone is encode -> graph layers -> decode."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from graphfm.batch import Batch
+from graphfm.data.adjacency import Adjacency
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.estimators.base import Estimator
+from graphfm.layer import GraphLayer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every backbone can be told."""
+
+    layers: int = 2
+    hidden: int = 128
+    dropout: float = 0.5
+    dropout_input: bool = False  # drop features too, not only hidden rows
+    batch_norm: bool = False
+    residual: bool = False  # where a layer's input and output have the same width
+
+    def __post_init__(self) -> None:
+        for name, value in (("layers", self.layers), ("hidden", self.hidden)):
+            if value < 1:
+                raise InputError(f"{name} is {value}; expected 1 or more")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout is {self.dropout}; expected 0 or more and below 1")
+
+
+class Backbone(nn.Module):
+    """A network over a graph; `encode` and `decode` are row-wise.
+
+    Subclasses are built as `Subclass(in_width, out_width, settings)` and say in `adjacency` which
+    matrix their layers aggregate with.
+    """
+
+    Settings: ClassVar[type[Settings]] = Settings
+    reads_h0: ClassVar[bool] = False  # does any layer read the encoder's output?
+
+    def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
+        super().__init__()
+        self.encode, self.decode = encode, decode
+        self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
+
+    def adjacency(self, graph: Graph) -> Adjacency:
+        """The matrix the layers aggregate with."""
+        return Adjacency.mean(graph)
+
+    def calibrate(self, graph: Graph) -> None:
+        """Take from the training graph what the layers need to know of it, once."""
+
+    def forward(self, x: Tensor, batch: Batch, estimator: Estimator) -> Tensor:
+        h = h0 = self.encode(x)
+        for depth, (layer, block) in enumerate(zip(self.layers, batch.blocks, strict=True)):
+            h = estimator(depth, layer, block, h, h0)
+        out: Tensor = self.decode(h)
+        return out
+
+
+def stack(
+    make_layer: Callable[..., GraphLayer], in_width: int, out_width: int, settings: Settings
+) -> list[GraphLayer]:
+    """Layers from features to classes; the last is bare: no norm, no residual, no activation."""
+    last = settings.layers - 1
+    widths = [in_width, *[settings.hidden] * last, out_width]
+    return [
+        make_layer(
+            *pair,
+            dropout=settings.dropout if depth > 0 or settings.dropout_input else 0.0,
+            batch_norm=settings.batch_norm and depth < last,
+            residual=settings.residual and depth < last,
+            activation=depth < last,
+        )
+        for depth, pair in enumerate(pairwise(widths))
+    ]

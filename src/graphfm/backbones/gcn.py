@@ -1,0 +1,39 @@
+"""The graph convolutional network (Kipf & Welling, 2017)."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from graphfm.backbones.base import Backbone, Settings, stack
+from graphfm.batch import Block, Targets
+from graphfm.data.adjacency import Adjacency
+from graphfm.data.graph import Graph
+from graphfm.layer import GraphLayer
+from graphfm.ops import weighted_sum
+
+
+class GCNLayer(GraphLayer):
+    """W sum(A_vu h_u), A the symmetrically normalised adjacency with self-loops."""
+
+    def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
+        super().__init__(in_width, in_width, out_width, **options)
+        self.linear = nn.Linear(in_width, out_width)
+
+    def aggregate(self, h: Tensor, block: Block) -> Tensor:
+        return weighted_sum(h, block)
+
+    def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        return self.finish(self.linear(agg), targets)
+
+
+class GCN(Backbone):
+    """Each node's row blended with its neighbours', weighted by degree. Simple and fast."""
+
+    def __init__(
+        self, in_width: int, out_width: int, settings: Settings = Backbone.Settings()
+    ) -> None:
+        layers = stack(GCNLayer, in_width, out_width, settings)
+        super().__init__(nn.Identity(), layers, nn.Identity())
+
+    def adjacency(self, graph: Graph) -> Adjacency:
+        return Adjacency.symmetric(graph)

@@ -1,0 +1,89 @@
+"""GCNII (Chen et al., 2020): deep GCNs by an initial residual and an identity mapping."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.backbones.base import Backbone, Settings
+from graphfm.batch import Block, Targets
+from graphfm.data.adjacency import Adjacency
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.layer import GraphLayer
+from graphfm.ops import weighted_sum
+
+
+@dataclass(frozen=True, kw_only=True)
+class GCNIISettings(Settings):
+    layers: int = 4
+    alpha: float = 0.1  # weight of the encoder's output in every layer
+    theta: float = 0.5  # layer k mixes in its weights by log(theta / k + 1)
+    shared_weights: bool = True  # one matrix for both terms, or one each
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.alpha <= 1:
+            raise InputError(f"alpha is {self.alpha}; expected 0 to 1")
+        if self.theta <= 0:
+            raise InputError(f"theta is {self.theta}; expected a number above 0")
+
+
+class GCNIILayer(GraphLayer):
+    """((1 - a) A h + a h_0) ((1 - b) I + b W), with a matrix of its own for h_0 if not shared."""
+
+    def __init__(
+        self, width: int, *, alpha: float, mapping: float, shared_weights: bool, **options: Any
+    ) -> None:
+        super().__init__(width, width, width, **options)
+        self.alpha, self.mapping = alpha, mapping
+        self.linear = nn.Linear(width, width, bias=False)
+        self.initial = None if shared_weights else nn.Linear(width, width, bias=False)
+
+    def aggregate(self, h: Tensor, block: Block) -> Tensor:
+        return weighted_sum(h, block)
+
+    def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        if self.initial is None:
+            mixed = torch.lerp(agg, targets.h0, self.alpha)
+            out = torch.lerp(mixed, self.linear(mixed), self.mapping)
+        else:
+            agg, h0 = (1 - self.alpha) * agg, self.alpha * targets.h0
+            weighted = self.linear(agg) + self.initial(h0)
+            out = torch.lerp(agg + h0, weighted, self.mapping)
+        return self.finish(out, targets)
+
+
+class GCNII(Backbone):
+    """A GCN that can be many layers deep: every layer sees the encoded features again."""
+
+    Settings = GCNIISettings
+    reads_h0 = True
+
+    def __init__(
+        self, in_width: int, out_width: int, settings: GCNIISettings = GCNIISettings()
+    ) -> None:
+        dropout_input = settings.dropout if settings.dropout_input else 0.0
+        layers = [
+            GCNIILayer(
+                settings.hidden,
+                alpha=settings.alpha,
+                mapping=math.log(settings.theta / (depth + 1) + 1),
+                shared_weights=settings.shared_weights,
+                dropout=settings.dropout,
+                batch_norm=settings.batch_norm,
+                residual=settings.residual,
+                activation=True,
+            )
+            for depth in range(settings.layers)
+        ]
+        super().__init__(
+            nn.Sequential(nn.Dropout(dropout_input), nn.Linear(in_width, settings.hidden), nn.ReLU()),
+            layers,
+            nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(settings.hidden, out_width)),
+        )
+
+    def adjacency(self, graph: Graph) -> Adjacency:
+        return Adjacency.symmetric(graph)

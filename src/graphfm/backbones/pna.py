@@ -1,0 +1,114 @@
+"""Principal neighbourhood aggregation (Corso et al., 2020)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.backbones.base import Backbone, Settings, stack
+from graphfm.batch import Block, Targets
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.layer import GraphLayer
+from graphfm.ops import segment_max, segment_min, weighted_sum
+
+AGGREGATORS = ("mean", "max", "min", "std")
+SCALERS = ("identity", "amplification", "attenuation")
+SMALLEST_VARIANCE = 1e-5  # below it rounding is all there is, and the deviation is zero
+
+
+def _check_names(what: str, got: Sequence[str], known: Sequence[str]) -> None:
+    if not got or not set(got) <= set(known) or len(set(got)) != len(got):
+        said = ",".join(got) or "empty"
+        raise InputError(f"{what} is {said}; expected some of {','.join(known)}, each once")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PNASettings(Settings):
+    aggregators: tuple[str, ...] = ("mean", "max")
+    scalers: tuple[str, ...] = ("identity", "amplification")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_names("aggregators", self.aggregators, AGGREGATORS)
+        _check_names("scalers", self.scalers, SCALERS)
+
+
+class PNALayer(GraphLayer):
+    """W_1 [s(d_v) * a(h_u : u in N_v) for each aggregator a and scaler s] + W_2 h_v.
+
+    Amplification is log(d + 1) / delta and attenuation its inverse, delta being the mean of
+    log(d + 1) over the training graph.
+    """
+
+    mean_log_degree: Tensor
+
+    def __init__(
+        self,
+        in_width: int,
+        out_width: int,
+        *,
+        aggregators: Sequence[str],
+        scalers: Sequence[str],
+        **options: Any,
+    ) -> None:
+        super().__init__(in_width, in_width * len(aggregators), out_width, **options)
+        self.aggregators, self.scalers = tuple(aggregators), tuple(scalers)
+        self.neighbors = nn.Linear(self.agg_width * len(scalers), out_width)
+        self.root = nn.Linear(in_width, out_width, bias=False)
+        self.register_buffer("mean_log_degree", torch.ones(()))
+
+    def aggregate(self, h: Tensor, block: Block) -> Tensor:
+        parts, mean = [], None
+        if "mean" in self.aggregators or "std" in self.aggregators:
+            mean = weighted_sum(h, block)
+        for name in self.aggregators:
+            if name == "max":
+                parts.append(segment_max(h, block))
+            elif name == "min":
+                parts.append(segment_min(h, block))
+            elif name == "mean" and mean is not None:
+                parts.append(mean)
+            elif mean is not None:
+                parts.append(_deviation(weighted_sum(h.square(), block), mean))
+        return torch.cat(parts, dim=1)
+
+    def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        degree = targets.degree.unsqueeze(1)
+        scales = {
+            "identity": torch.ones_like(degree),
+            "amplification": degree.log1p() / self.mean_log_degree,
+            "attenuation": self.mean_log_degree / degree.clamp(min=1).log1p(),
+        }
+        scaled = torch.cat([agg * scales[name] for name in self.scalers], dim=1)
+        return self.finish(self.neighbors(scaled) + self.root(targets.h), targets)
+
+
+class PNA(Backbone):
+    """Several aggregators at once (mean, max, min, std), scaled by degree. The most expressive."""
+
+    Settings = PNASettings
+
+    def __init__(
+        self, in_width: int, out_width: int, settings: PNASettings = PNASettings()
+    ) -> None:
+        make_layer = partial(
+            PNALayer, aggregators=settings.aggregators, scalers=settings.scalers
+        )
+        layers = stack(make_layer, in_width, out_width, settings)
+        super().__init__(nn.Identity(), layers, nn.Identity())
+
+    def calibrate(self, graph: Graph) -> None:
+        mean = graph.degree.float().log1p().mean().clamp(min=1e-6)  # 0 when no node has an edge
+        for layer in self.layers:
+            assert isinstance(layer, PNALayer)
+            layer.mean_log_degree.copy_(mean)
+
+
+def _deviation(mean_square: Tensor, mean: Tensor) -> Tensor:
+    variance = mean_square - mean.square()
+    deviation = variance.clamp(min=SMALLEST_VARIANCE).sqrt()
+    return deviation.masked_fill(variance <= SMALLEST_VARIANCE, 0.0)

@@ -1,0 +1,102 @@
+"""The one data structure every part shares: a batch is a list of bipartite blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A sparse [num_dst, num_src] matrix in CSR form. `col` keeps its order within a row."""
+
+    indptr: Tensor  # [num_dst + 1], same integer type as `col`
+    col: Tensor  # [num_edges] source position of each edge
+    weight: Tensor  # [num_edges] normalised, importance-corrected
+    num_src: int
+
+    @property
+    def num_dst(self) -> int:
+        return self.indptr.numel() - 1
+
+    @property
+    def num_edges(self) -> int:
+        return self.col.numel()
+
+    @cached_property
+    def row(self) -> Tensor:
+        """[num_edges] target position of each edge."""
+        target = torch.arange(self.num_dst, dtype=self.col.dtype, device=self.col.device)
+        return target.repeat_interleave(self.indptr.diff(), output_size=self.num_edges)
+
+    @cached_property
+    def transposed(self) -> Edges:
+        """The same edges seen from the sources; gradients travel along it."""
+        order = torch.argsort(self.col, stable=True)
+        indptr = offsets(torch.bincount(self.col, minlength=self.num_src)).to(self.col.dtype)
+        return Edges(indptr, self.row[order], self.weight[order], self.num_dst)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The rows one layer writes. Everything here is row-wise; no edges."""
+
+    h: Tensor  # [num_dst, width] layer input
+    h0: Tensor  # [num_dst, width] encoder output (GCNII reads it)
+    degree: Tensor  # [num_dst] true in-degree, whatever was sampled
+    valid: Tensor | None  # [num_dst] False on padding; None when nothing is padded
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Edges from sources to targets. The first `num_dst` sources are the targets.
+
+    `self_weight` is what a layer adds of a target's own row on top of its edges: the self-loops
+    of GCN live here, so samplers see real neighbours only and never sample a node away from itself.
+    """
+
+    src_ids: Tensor  # [num_src] global node ids
+    edges: Edges
+    degree: Tensor  # [num_dst]
+    self_weight: Tensor | None = None  # [num_dst]
+    valid: Tensor | None = None
+    full: Block | None = None  # same targets, every neighbour
+    from_halo: Block | None = None  # same nodes, halo as targets
+
+    @property
+    def num_src(self) -> int:
+        return self.edges.num_src
+
+    @property
+    def num_dst(self) -> int:
+        return self.edges.num_dst
+
+    @property
+    def dst_ids(self) -> Tensor:
+        return self.src_ids[: self.num_dst]
+
+    @property
+    def halo_ids(self) -> Tensor:
+        return self.src_ids[self.num_dst :]
+
+    def targets(self, h: Tensor, h0: Tensor) -> Targets:
+        n = self.num_dst
+        return Targets(h[:n], h0[:n], self.degree, self.valid)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One training step's worth of graph."""
+
+    input_ids: Tensor  # nodes whose features are read
+    target_ids: Tensor  # nodes whose output is computed; the loss is taken on those that train
+    blocks: tuple[Block, ...]  # input layer first
+    loss_weight: Tensor | None = None  # [num_targets] per-node factor of the loss
+
+
+def offsets(counts: Tensor) -> Tensor:
+    """[n] counts -> [n + 1] starting positions."""
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

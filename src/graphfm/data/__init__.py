@@ -1,0 +1,1 @@
+"""Graphs, where they come from, and the matrices made of them."""

@@ -1,0 +1,96 @@
+"""The matrix a backbone aggregates with, read row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Block, Edges, offsets
+from graphfm.data.graph import Graph
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """A[v, u] = row_scale[v] * edge weight * col_scale[u] for each edge, plus a diagonal.
+
+    The normalisation is kept as factors, and the edges are the graph's own arrays: an adjacency
+    of any graph costs a few numbers per node and nothing per edge.
+    """
+
+    graph: Graph
+    row_scale: Tensor | None = None  # [num_nodes]
+    col_scale: Tensor | None = None  # [num_nodes]
+    self_weight: Tensor | None = None  # [num_nodes] the diagonal, beyond the graph's own loops
+
+    @staticmethod
+    def mean(graph: Graph) -> Adjacency:
+        """Row-stochastic: a target's aggregate is the (weighted) mean of its in-neighbours."""
+        return Adjacency(graph, row_scale=_safe_power(graph.weighted_degree, -1.0))
+
+    @staticmethod
+    def symmetric(graph: Graph) -> Adjacency:
+        """D^-1/2 (A + I) D^-1/2 of GCN; a node with a loop of its own gets no second one."""
+        loop = (~graph.has_loop).to(torch.float32)
+        scale = _safe_power(graph.weighted_degree + loop, -0.5)
+        return Adjacency(graph, scale, scale, loop * scale.square())
+
+    def full_block(self) -> Block:
+        """All nodes from all nodes, in the order of their ids."""
+        graph = self.graph
+        ids = torch.arange(graph.num_nodes, device=graph.device)
+        indptr = graph.indptr.to(_index_type(graph.num_edges))
+        col = graph.indices.to(indptr.dtype)
+        rows = ids.repeat_interleave(graph.degree, output_size=graph.num_edges)
+        edges = Edges(indptr, col, self._weights(rows, col, slice(None)), graph.num_nodes)
+        return Block(ids, edges, graph.degree.float(), self.self_weight)
+
+    def block(self, dst_ids: Tensor) -> Block:
+        """Every in-neighbour of `dst_ids`, which must be distinct."""
+        graph = self.graph
+        degree = graph.degree[dst_ids]
+        indptr = offsets(degree)
+        num_edges = int(indptr[-1])
+        target = torch.arange(dst_ids.numel(), device=graph.device)
+        target = target.repeat_interleave(degree, output_size=num_edges)
+        shift = (graph.indptr[dst_ids] - indptr[:-1])[target]
+        position = torch.arange(num_edges, device=graph.device) + shift
+        neighbor_ids = graph.indices[position].long()
+        src_ids, col = _targets_first(dst_ids, neighbor_ids, graph.num_nodes)
+        index_type = _index_type(max(num_edges, src_ids.numel()))
+        weight = self._weights(dst_ids[target], neighbor_ids, position)
+        edges = Edges(indptr.to(index_type), col.to(index_type), weight, src_ids.numel())
+        own = None if self.self_weight is None else self.self_weight[dst_ids]
+        return Block(src_ids, edges, degree.float(), own)
+
+    def _weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
+        graph = self.graph
+        if graph.edge_weight is None:
+            weight = torch.ones(src_ids.numel(), device=graph.device)
+        else:
+            weight = graph.edge_weight[position]
+        if self.row_scale is not None:
+            weight = weight * self.row_scale[dst_ids]
+        if self.col_scale is not None:
+            weight = weight * self.col_scale[src_ids]
+        return weight
+
+
+def _targets_first(dst_ids: Tensor, neighbor_ids: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Distinct node ids, targets first, and the position of each neighbour among them."""
+    in_halo = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
+    in_halo[neighbor_ids] = True
+    in_halo[dst_ids] = False
+    src_ids = torch.cat([dst_ids, in_halo.nonzero().squeeze(1)])
+    place = torch.empty(n, dtype=torch.int64, device=dst_ids.device)  # no sort, no clearing
+    place[src_ids] = torch.arange(src_ids.numel(), device=dst_ids.device)
+    return src_ids, place[neighbor_ids]
+
+
+def _safe_power(degree: Tensor, exponent: float) -> Tensor:
+    return torch.where(degree > 0, degree, 1.0).pow(exponent)
+
+
+def _index_type(largest: int) -> torch.dtype:
+    return torch.int32 if largest < 2**31 else torch.int64

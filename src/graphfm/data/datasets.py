@@ -1,0 +1,44 @@
+"""Graphs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import torch
+
+from graphfm.data.graph import Graph
+from graphfm.data.synthetic import SHAPES, synthetic
+from graphfm.errors import InputError
+
+DATASETS: Mapping[str, str] = {
+    "debian": "63 thousand Debian packages, their dependencies, 51 sections; comes with GraphFM",
+    **{
+        f"synthetic:{name}": f"random graph of {shape.num_nodes:,} nodes, {shape.num_edges:,} edges"
+        + (", many labels per node" if shape.multi_label else "")
+        for name, shape in SHAPES.items()
+    },
+}
+
+
+def load(name: str | Path, *, device: str | torch.device = "cpu") -> Graph:
+    """A graph by name (`graphfm datasets` lists them), or from an `.npz` file.
+
+    A synthetic graph may be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
+    """
+    kind, _, rest = str(name).partition(":")
+    if kind == "synthetic":
+        shape, _, scale = rest.partition(":")
+        try:
+            factor = float(scale or 1)
+        except ValueError:
+            raise InputError(f"{name}: the scale {scale!r} is not a number") from None
+        return synthetic(shape or "small", scale=factor, device=device)
+    if name == "debian":
+        with as_file(files("graphfm.data") / "debian.npz") as path:
+            return Graph.from_npz(path).to(device)
+    if not str(name).endswith(".npz"):
+        known = ", ".join(DATASETS)
+        raise InputError(f"there is no dataset {str(name)!r}; there is {known}, or a FILE.npz")
+    return Graph.from_npz(name).to(device)

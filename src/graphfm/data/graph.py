@@ -1,0 +1,218 @@
+"""The graph: who is whose neighbour, what is known of each node, and how it is split."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphfm.batch import offsets
+from graphfm.data import checks
+from graphfm.errors import InputError
+
+SPLITS = ("train", "val", "test")
+ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Graph:
+    """Nodes with features and labels, and for each node the list of its in-neighbours (CSR).
+
+    An edge (u, v) says that v reads from u. What the odd cases mean:
+
+    - *Undirected* graphs hold both directions; `from_edges(..., undirected=True)` adds them.
+    - *Duplicate edges* are kept and count as often as they are given.
+    - A *self-loop* makes a node its own neighbour. GCN and GCNII, which add a loop to every node,
+      add none where there is one.
+    - An *isolated* node aggregates zero (SAGE, PNA) or its own row alone (GCN, GCNII).
+    - Label *-1* (in multi-label graphs a row of -1) means unlabelled; such a node is in no split
+      but takes part in every aggregation.
+    - *Edge weights* are positive. They scale messages; a mean becomes a weighted mean. Maxima and
+      minima ignore them.
+    """
+
+    indptr: Tensor  # [num_nodes + 1] int64
+    indices: Tensor  # [num_edges] int32 in-neighbours, sorted within a row
+    x: Tensor  # [num_nodes, num_features] floating point
+    y: Tensor  # [num_nodes] int64, or [num_nodes, num_classes] int8 when multi-label
+    num_classes: int
+    train_mask: Tensor  # [num_nodes] bool, like the next two
+    val_mask: Tensor
+    test_mask: Tensor
+    edge_weight: Tensor | None = None  # [num_edges] float32, in the order of `indices`
+    node_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)  # provenance; JSON values only
+
+    def __post_init__(self) -> None:
+        checks.check_graph(self)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edge_index: ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        train_mask: ArrayLike | None = None,
+        val_mask: ArrayLike | None = None,
+        test_mask: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+        node_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        num_classes: int | None = None,
+        undirected: bool = False,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Graph:
+        """Build a graph from `edge_index` [2, num_edges]: sources in row 0, targets in row 1.
+
+        With `undirected` each pair counts once and both ways, however often and whichever way
+        round it is given (of several weights the largest). Without `y` or a mask nothing is
+        labelled or in that split; such a graph serves for prediction.
+        """
+        features = checks.as_features(x)
+        n = features.size(0)
+        edges = checks.as_edge_index(edge_index, n)
+        weight = None if edge_weight is None else checks.as_edge_weight(edge_weight, edges.size(1))
+        if undirected:
+            edges, weight = _both_ways(edges, weight, n)
+        order = torch.argsort(edges[1] * n + edges[0], stable=True)
+        labels, num_classes = checks.as_labels(y, n, num_classes, class_names)
+        masks = {
+            f"{split}_mask": checks.as_mask(f"{split}_mask", mask, n)
+            for split, mask in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)
+        }
+        return cls(
+            indptr=offsets(torch.bincount(edges[1], minlength=n)),
+            indices=edges[0][order].to(torch.int32),
+            x=features,
+            y=labels,
+            num_classes=num_classes,
+            edge_weight=None if weight is None else weight[order],
+            node_names=None if node_names is None else tuple(node_names),
+            class_names=None if class_names is None else tuple(class_names),
+            meta=dict(meta or {}),
+            **masks,
+        )
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> Graph:
+        """Build a graph from a PyG `Data` (homogeneous, with `x` and `edge_index`)."""
+        for key in ("x", "edge_index"):
+            if getattr(data, key, None) is None:
+                raise InputError(
+                    f"the PyG data has no {key}; expected a homogeneous Data with x and edge_index"
+                )
+        optional = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")
+        return cls.from_edges(
+            data.edge_index, data.x, **{key: getattr(data, key, None) for key in optional}
+        )
+
+    @classmethod
+    def from_npz(cls, path: str | Path) -> Graph:
+        """Read a graph from an `.npz` file. Never runs code from it. Keys: `docs/npz.md`."""
+        from graphfm.data.npz import read_graph
+
+        return read_graph(Path(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph to an `.npz` file, whole or not at all."""
+        from graphfm.data.npz import write_graph
+
+        write_graph(self, Path(path))
+
+    @property
+    def num_nodes(self) -> int:
+        return self.x.size(0)
+
+    @property
+    def num_edges(self) -> int:
+        return self.indices.numel()
+
+    @property
+    def num_features(self) -> int:
+        return self.x.size(1)
+
+    @property
+    def multi_label(self) -> bool:
+        return self.y.ndim == 2
+
+    @property
+    def device(self) -> torch.device:
+        return self.x.device
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """[num_nodes] int64 number of in-neighbours."""
+        return self.indptr.diff()
+
+    @cached_property
+    def weighted_degree(self) -> Tensor:
+        """[num_nodes] float32 sum of the weights of the edges into each node."""
+        if self.edge_weight is None:
+            return self.degree.float()
+        return torch.segment_reduce(self.edge_weight, "sum", offsets=self.indptr)
+
+    @property
+    def has_loop(self) -> Tensor:
+        """[num_nodes] bool, true where a node is its own neighbour."""
+        loops = torch.zeros(self.num_nodes, dtype=torch.bool, device=self.device)
+        targets = self._targets()
+        loops[targets[targets == self.indices]] = True
+        return loops
+
+    @property
+    def edge_index(self) -> Tensor:
+        """[2, num_edges] int64, sorted by target then source."""
+        return torch.stack([self.indices.long(), self._targets().long()])
+
+    def mask(self, split: str) -> Tensor:
+        """The mask of "train", "val" or "test"."""
+        mask: Tensor = getattr(self, f"{split}_mask")
+        return mask
+
+    def to(self, device: str | torch.device) -> Graph:
+        """The same graph with every tensor on `device`."""
+        if torch.device(device) == self.device:
+            return self
+        moved = copy.copy(self)
+        for name in ("degree", "weighted_degree", "fingerprint"):
+            moved.__dict__.pop(name, None)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, Tensor):
+                object.__setattr__(moved, item.name, value.to(device))
+        return moved
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all numbers in the graph; equal graphs agree on every machine."""
+        digest = hashlib.blake2b(digest_size=16)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, Tensor):
+                digest.update(f"{item.name} {value.dtype} {tuple(value.shape)}".encode())
+                digest.update(value.cpu().contiguous().view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    def _targets(self) -> Tensor:
+        ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
+        return ids.repeat_interleave(self.degree, output_size=self.num_edges)
+
+
+def _both_ways(edges: Tensor, weight: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:
+    """The symmetric closure, each pair once."""
+    source, target = torch.cat([edges, edges.flip(0)], dim=1)
+    keys, inverse = torch.unique(target * n + source, return_inverse=True)
+    if weight is not None:
+        largest = weight.new_zeros(keys.numel())
+        weight = largest.scatter_reduce(0, inverse, torch.cat([weight, weight]), "amax")
+    return torch.stack([keys % n, keys // n]), weight

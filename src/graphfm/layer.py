@@ -1,0 +1,46 @@
+"""A graph layer, cut in two where estimators step in."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+from graphfm.batch import Block, Targets
+from graphfm.norm import MaskedBatchNorm
+
+
+class GraphLayer(nn.Module, ABC):
+    """dropout -> aggregate -> update, where update ends in norm -> residual -> activation."""
+
+    def __init__(
+        self,
+        in_width: int,
+        agg_width: int,
+        out_width: int,
+        *,
+        dropout: float,
+        batch_norm: bool,
+        residual: bool,
+        activation: bool,
+    ) -> None:
+        super().__init__()
+        self.in_width, self.agg_width, self.out_width = in_width, agg_width, out_width
+        self.dropout = nn.Dropout(dropout)  # on h, once, before both halves
+        self.norm = MaskedBatchNorm(out_width) if batch_norm else None
+        self.residual = residual and in_width == out_width
+        self.activation = activation
+
+    @abstractmethod
+    def aggregate(self, h: Tensor, block: Block) -> Tensor:
+        """Combine source rows along the edges: [num_src, in_width] -> [num_dst, agg_width]."""
+
+    @abstractmethod
+    def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        """Turn each target's aggregate into its output. Row-wise, batch statistics aside."""
+
+    def finish(self, out: Tensor, targets: Targets) -> Tensor:
+        """The end that every update shares."""
+        if self.norm is not None:
+            out = self.norm(out, targets.valid)
+        if self.residual:
+            out = out + targets.h
+        return out.relu() if self.activation else out

@@ -1,0 +1,39 @@
+"""All that is odd about batch norm: rows that only pad a batch must not count."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import batch_norm
+
+
+class MaskedBatchNorm(nn.Module):
+    """`nn.BatchNorm1d` whose statistics ignore padded rows, with static shapes."""
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, width: int, *, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_var", torch.ones(width))
+
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        if not self.training or (valid is None and x.size(0) > 1):
+            mean, var = self.running_mean, self.running_var
+            settings = (self.training, self.momentum, self.eps)
+            return batch_norm(x, mean, var, self.weight, self.bias, *settings)
+        mean, var = self._batch_statistics(x, valid)
+        return (x - mean) * torch.rsqrt(var + self.eps) * self.weight + self.bias
+
+    def _batch_statistics(self, x: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
+        weight = x.new_ones(x.size(0), 1) if valid is None else valid.to(x.dtype).unsqueeze(1)
+        count = weight.sum().clamp(min=1)
+        mean = (x * weight).sum(0) / count
+        var = ((x - mean).square() * weight).sum(0) / count
+        with torch.no_grad():
+            unbiased = var * count / (count - 1).clamp(min=1)  # one row has no variance, not NaN
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(unbiased, self.momentum)
+        return mean, var

@@ -1,0 +1,130 @@
+"""A run: everything that decides what a training does, and the function that builds it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any
+
+import torch
+
+from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.methods import METHODS
+from graphfm.training.trainer import Trainer, Training, check_trainable, seeded
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training, settled: nothing is left to a default that may change."""
+
+    dataset: str
+    backbone: str
+    method: str
+    device: str
+    backbone_settings: Mapping[str, Any] = field(default_factory=dict)
+    method_settings: Mapping[str, Any] = field(default_factory=dict)
+    training: Training = field(default_factory=Training)
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        dataset: str = "debian",
+        backbone: str = "sage",
+        method: str = "full",
+        device: str = "auto",
+        **options: Any,
+    ) -> Run:
+        """Sort flat options (`hidden=64, lr=0.01, ...`) to whom they belong; None is not given."""
+        known_name("backbone", backbone, BACKBONES)
+        known_name("method", method, METHODS)
+        known_name("device", device, DEVICES)
+        given = {name: value for name, value in options.items() if value is not None}
+        network = _take(given, _backbone_options(backbone))
+        how = _take(given, _method_options(method))
+        training = Training(**_take(given, _defaults(Training)))
+        if given:
+            raise InputError(_refusal(next(iter(given)), backbone, method))
+        BACKBONES[backbone].Settings(**network)  # a bad value is refused here, not at step 1
+        return cls(
+            dataset=dataset,
+            backbone=backbone,
+            method=method,
+            device=device,
+            backbone_settings=network,
+            method_settings=how,
+            training=training,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Run:
+        """The inverse of `to_json`, through the same checks as `make`."""
+        flat = dict(record)
+        for group in ("backbone_settings", "method_settings", "training"):
+            flat |= {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in flat.pop(group).items()
+            }
+        return cls.make(**flat)
+
+
+def build(run: Run, graph: Graph) -> Trainer:
+    """The trainer of `run` on `graph`, which is moved to the run's device."""
+    check_trainable(graph)
+    graph = graph.to(pick_device(run.device))
+    with seeded(run.training.seed, graph.device):
+        backbone = make_backbone(
+            run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
+        )
+    backbone.calibrate(graph)
+    method = METHODS[run.method](**run.method_settings)
+    return Trainer(graph, backbone, method, run.training)
+
+
+def pick_device(name: str) -> torch.device:
+    """"auto" is the GPU where there is one."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError("device is cuda, but torch sees no GPU; use --device cpu or auto")
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
+    if name not in known:
+        raise InputError(f"there is no {what} {name!r}; there is {', '.join(known)}")
+
+
+def _backbone_options(name: str) -> dict[str, Any]:
+    return _defaults(BACKBONES[name].Settings)
+
+
+def _method_options(name: str) -> dict[str, Any]:
+    parameters = inspect.signature(METHODS[name]).parameters
+    return {key: parameter.default for key, parameter in parameters.items()}
+
+
+def _defaults(kind: type[Any]) -> dict[str, Any]:
+    assert all(item.default is not MISSING for item in fields(kind))
+    return {item.name: item.default for item in fields(kind)}
+
+
+def _take(given: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option, with the value given for it where there is one."""
+    return {name: given.pop(name, default) for name, default in options.items()}
+
+
+def _refusal(option: str, backbone: str, method: str) -> str:
+    """Why `option` was not taken, and who would take it."""
+    takers = [f"backbone {name}" for name in BACKBONES if option in _backbone_options(name)]
+    takers += [f"method {name}" for name in METHODS if option in _method_options(name)]
+    advice = f"it belongs to {', '.join(takers)}" if takers else "nothing here takes it"
+    return f"{option} is no setting of backbone {backbone} or method {method}; {advice}"

@@ -1,0 +1,31 @@
+"""Samplers turn a graph into batches. A sampler decides what; the trainer decides when."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch
+from graphfm.data.adjacency import Adjacency
+
+
+class Sampler(ABC):
+    """Settings are stored by `__init__`; work happens in `prepare`."""
+
+    @property
+    def views(self) -> frozenset[str]:
+        """Optional Block fields this sampler fills."""
+        return frozenset()
+
+    @abstractmethod
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        """Do the work needed once: partition, sampling probabilities, norms."""
+
+    @abstractmethod
+    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
+        """What each step starts from: seed nodes, or part numbers."""
+
+    @abstractmethod
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        """Build one batch. Pure: same seeds and generator state, same batch."""

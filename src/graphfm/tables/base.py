@@ -1,0 +1,28 @@
+"""Node tables: one row per node, kept wherever there is room."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+
+class NodeTable(ABC):
+    """Rows of fixed or past values. The last row is a sink that padding may overwrite."""
+
+    @abstractmethod
+    def pull(self, ids: Tensor) -> Tensor:
+        """Return a detached float32 copy of the rows, on the compute device."""
+
+    @abstractmethod
+    def push(self, ids: Tensor, values: Tensor) -> None:
+        """Overwrite the rows. `ids` must be distinct, the sink excepted."""
+
+    def blend(self, ids: Tensor, values: Tensor, beta: float) -> None:
+        """Move the rows towards `values`: 0 keeps the past, 1 forgets it."""
+        self.push(ids, torch.lerp(self.pull(ids), values.detach(), beta))
+
+    def prefetch(self, ids: Tensor) -> None:
+        """Hint that `ids` are pulled next; may serve rows one step old."""
+
+    def flush(self) -> None:
+        """Return once every push is visible to pull."""

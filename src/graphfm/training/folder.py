@@ -1,0 +1,152 @@
+"""The folder of a run: what was asked, what happened, what came out."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from graphfm.backbones import make_backbone
+from graphfm.backbones.base import Backbone
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.files import atomic_path
+from graphfm.model import Model
+from graphfm.run import Run
+from graphfm.training.trainer import EpochRecord, Score, Watcher
+
+CONFIG, METRICS, WEIGHTS, RESULT, PICTURE = (
+    "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png",
+)  # fmt: skip
+
+
+class RunFolder(Watcher):
+    """Writes `config.json` at the start, a line per epoch, the weights at every best epoch."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._records: list[EpochRecord] = []
+
+    @classmethod
+    def create(cls, path: Path | None, run: Run, graph: Graph) -> RunFolder:
+        """Make a folder at `path`, or at a free name under `runs/`."""
+        path = _free_path(run) if path is None else path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise InputError(f"{path} is not empty; choose another --out, or remove it")
+            folder = cls(path)
+            folder._write_json(CONFIG, _describe(run, graph))
+        except OSError as error:
+            raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+        return folder
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        self._records.append(record)
+        with (self.path / METRICS).open("a") as stream:
+            stream.write(json.dumps(asdict(record)) + "\n")
+
+    def on_best(self, backbone: Backbone) -> None:
+        with atomic_path(self.path / WEIGHTS) as unfinished:
+            save_file(backbone.state_dict(), unfinished)
+
+    def finish(self, score: Score) -> None:
+        """Write the result and the picture of the curves."""
+        self._write_json(RESULT, asdict(score))
+        from graphfm.training.curves import draw_curves
+
+        with atomic_path(self.path / PICTURE) as unfinished:
+            draw_curves(self._records, score, unfinished)
+
+    def _write_json(self, name: str, record: dict[str, Any]) -> None:
+        with atomic_path(self.path / name) as unfinished:
+            unfinished.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
+    """The run, its model, and what its config says of the graph."""
+    config = _read_config(path / CONFIG)
+    weights = path / WEIGHTS
+    if not weights.is_file():
+        raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
+    try:
+        run, graph = Run.from_json(config["run"]), config["graph"]
+        names = graph["class_names"]
+        backbone = make_backbone(
+            run.backbone, graph["num_features"], graph["num_classes"], **run.backbone_settings
+        )
+        model = Model(
+            backbone=backbone,
+            num_features=graph["num_features"],
+            num_classes=graph["num_classes"],
+            multi_label=graph["multi_label"],
+            class_names=None if names is None else tuple(names),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise InputError(f"{path / CONFIG} is not the config of a run: {error}") from None
+    try:
+        backbone.load_state_dict(load_file(weights))
+    except (SafetensorError, RuntimeError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{weights} is damaged or does not fit its config ({reason})") from None
+    return run, model, graph
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path.parent} is no run: it has no {path.name}")
+    try:
+        config = json.loads(path.read_text())
+    except (ValueError, OSError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise InputError(f"{path} is not the config of a run: expected a JSON object")
+    return config
+
+
+def _describe(run: Run, graph: Graph) -> dict[str, Any]:
+    import graphfm
+
+    return {
+        "run": run.to_json(),
+        "graph": {
+            "num_nodes": graph.num_nodes,
+            "num_edges": graph.num_edges,
+            "num_features": graph.num_features,
+            "num_classes": graph.num_classes,
+            "multi_label": graph.multi_label,
+            "class_names": None if graph.class_names is None else list(graph.class_names),
+            "fingerprint": graph.fingerprint,
+        },
+        "versions": {
+            "graphfm": graphfm.__version__,
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "machine": {"device": _device_name(graph.device), "threads": torch.get_num_threads()},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+
+
+def _free_path(run: Run) -> Path:
+    """runs/debian-full-sage, or the same with the first free number behind it."""
+    dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))
+    name = f"{dataset}-{run.method}-{run.backbone}"
+    number = 1
+    while (path := Path("runs") / (name if number == 1 else f"{name}-{number}")).exists():
+        number += 1
+    return path

@@ -1,0 +1,81 @@
+"""Exact outputs for all nodes, one layer at a time, in chunks."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from graphfm.backbones.base import Backbone
+from graphfm.data.adjacency import Adjacency
+from graphfm.estimators.base import Exact
+from graphfm.layer import GraphLayer
+
+
+class LayerwiseInference:
+    """The same layers as in training, with every neighbour and without dropout.
+
+    Two layers' rows for all nodes are held (three where layers read the encoder's output); beyond
+    those and the graph, memory is that of one chunk: at most `chunk_nodes` targets with at most
+    `chunk_edges` edges (one target at least, however many neighbours it has).
+    """
+
+    def __init__(
+        self, adjacency: Adjacency, *, chunk_nodes: int = 1 << 16, chunk_edges: int = 1 << 20
+    ) -> None:
+        self.adjacency = adjacency
+        self.ranges = _ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
+        self._whole = adjacency.full_block() if len(self.ranges) == 1 else None
+
+    @torch.no_grad()
+    def __call__(self, backbone: Backbone) -> Tensor:
+        """[num_nodes, out_width] outputs, on the device of the graph."""
+        was_training = backbone.training
+        backbone.eval()
+        try:
+            return self._run(backbone)
+        finally:
+            backbone.train(was_training)
+
+    def _run(self, backbone: Backbone) -> Tensor:
+        exact, graph = Exact(), self.adjacency.graph
+        h = self._join(backbone.encode(graph.x[start:end].float()) for start, end in self.ranges)
+        h0 = h if backbone.reads_h0 else None
+        for depth, layer in enumerate(backbone.layers):
+            outputs = self._layer(exact, depth, layer, h, h0)
+            h = self._join(outputs)
+        return self._join(backbone.decode(h[start:end]) for start, end in self.ranges)
+
+    def _layer(
+        self, exact: Exact, depth: int, layer: GraphLayer, h: Tensor, h0: Tensor | None
+    ) -> Iterator[Tensor]:
+        for start, end in self.ranges:
+            if self._whole is not None:
+                yield exact(depth, layer, self._whole, h, h if h0 is None else h0)
+                return
+            block = self.adjacency.block(torch.arange(start, end, device=h.device))
+            rows = h[block.src_ids]
+            yield exact(depth, layer, block, rows, rows if h0 is None else h0[block.src_ids])
+
+    def _join(self, parts: Iterator[Tensor]) -> Tensor:
+        """The rows of all chunks, without ever holding a second copy of them."""
+        first = next(parts)
+        if len(self.ranges) == 1:
+            return first
+        joined = first.new_empty(self.adjacency.graph.num_nodes, first.size(1))
+        joined[: first.size(0)] = first
+        for (start, end), part in zip(self.ranges[1:], parts, strict=True):
+            joined[start:end] = part
+        return joined
+
+
+def _ranges(indptr: Tensor, chunk_nodes: int, chunk_edges: int) -> list[tuple[int, int]]:
+    """Cut the nodes into runs of at most `chunk_nodes` nodes and `chunk_edges` edges."""
+    indptr = indptr.cpu()
+    num_nodes, ranges, start = indptr.numel() - 1, [], 0
+    while start < num_nodes:
+        most = indptr[start] + chunk_edges
+        end = int(torch.searchsorted(indptr, most, right=True)) - 1
+        end = max(start + 1, min(end, start + chunk_nodes, num_nodes))
+        ranges.append((start, end))
+        start = end
+    return ranges

@@ -1,0 +1,45 @@
+"""What is minimised and what is reported: cross-entropy or BCE, and micro-F1."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from graphfm.data.graph import Graph
+
+
+def node_losses(logits: Tensor, y: Tensor) -> Tensor:
+    """[num_rows] loss of each row; 0 for unlabelled rows."""
+    if y.ndim == 1:
+        return cross_entropy(logits, y, ignore_index=-1, reduction="none")
+    losses = binary_cross_entropy_with_logits(logits, y.to(logits.dtype), reduction="none")
+    return (losses * (y >= 0)).mean(dim=1)
+
+
+def mean_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+    """Weighted mean over rows, zero when every weight is. Shapes do not depend on the weights."""
+    total = (node_losses(logits, y) * weight).sum()
+    return total / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
+
+
+def micro_f1(logits: Tensor, y: Tensor) -> float:
+    """Micro-averaged F1 of labelled rows. With one class per node that is accuracy."""
+    if y.ndim == 1:
+        return float((logits.argmax(dim=1) == y).float().mean())
+    predicted, actual = logits > 0, y > 0
+    agreed = int((predicted & actual).sum())
+    claimed = int(predicted.sum()) + int(actual.sum())
+    return 2 * agreed / claimed if claimed else 1.0
+
+
+def scores(logits: Tensor, graph: Graph, splits: tuple[str, ...]) -> dict[str, float | None]:
+    """Micro-F1 of each split; None where a split is empty."""
+    result: dict[str, float | None] = {}
+    for split in splits:
+        mask = graph.mask(split)
+        result[split] = micro_f1(logits[mask], graph.y[mask]) if bool(mask.any()) else None
+    return result
+
+
+def probabilities(logits: Tensor, multi_label: bool) -> Tensor:
+    """Softmax over classes, or one sigmoid per class."""
+    return logits.sigmoid() if multi_label else logits.softmax(dim=1)

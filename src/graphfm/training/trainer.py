@@ -1,0 +1,193 @@
+"""The loop: step, epoch, evaluate, keep the best."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
+
+from graphfm.backbones.base import Backbone
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.methods import Method
+from graphfm.tables.device import DeviceTable
+from graphfm.training.inference import LayerwiseInference
+from graphfm.training.memory import PeakMemory
+from graphfm.training.objective import mean_loss, scores
+
+SCHEDULES = ("constant", "cosine", "step")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How long and how fast: all that concerns neither the network nor the method."""
+
+    epochs: int = 200
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
+    clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
+    patience: int = 50  # epochs without a better validation score; 0 never stops early
+    eval_every: int = 1  # epochs between evaluations
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("eval_every", 1), ("patience", 0)):
+            if (value := getattr(self, name)) < least:
+                raise InputError(f"{name} is {value}; expected {least} or more")
+        for name in ("lr", "weight_decay", "clip"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf or (name == "lr" and value == 0):
+                least = "a number above 0" if name == "lr" else "0 or more"
+                raise InputError(f"{name} is {value}; expected {least}")
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
+
+    def factor(self, epoch: int) -> float:
+        """Of the learning rate, in the epoch counted from 0."""
+        if self.schedule == "cosine":
+            return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """One line of `metrics.jsonl`."""
+
+    epoch: int  # counted from 1
+    loss: float
+    val: float | None  # None when this epoch was not evaluated
+    lr: float
+    seconds: float  # of training, evaluation not included
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How a training ended. `test` was looked at once, at the epoch best on validation."""
+
+    val: float
+    test: float | None  # None when the graph has no test nodes
+    best_epoch: int
+    epochs: int
+    seconds_per_epoch: float  # median
+    peak_bytes: int
+
+
+class Watcher:
+    """Told of what happens; does nothing by default."""
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        """An epoch ended; `best` is the best validation score so far."""
+
+    def on_best(self, backbone: Backbone) -> None:
+        """The weights are the best so far."""
+
+
+class Trainer:
+    """Trains a backbone on a graph by a method; the graph's device is where it happens."""
+
+    def __init__(
+        self, graph: Graph, backbone: Backbone, method: Method, training: Training | None = None
+    ) -> None:
+        check_trainable(graph)
+        self.graph, self.method = graph, method
+        self.training = training or Training()
+        self.backbone = backbone.to(graph.device)
+        self.memory = PeakMemory(graph.device)
+        adjacency = backbone.adjacency(graph)
+        method.sampler.prepare(adjacency, len(backbone.layers))
+        method.estimator.allocate(
+            backbone.layers,
+            lambda width: DeviceTable(graph.num_nodes, width, device=graph.device),
+        )
+        self.infer = LayerwiseInference(adjacency)
+        self.optimizer = torch.optim.Adam(
+            backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
+        )
+        self.schedule = LambdaLR(self.optimizer, self.training.factor)
+        self.rng = torch.Generator(graph.device).manual_seed(self.training.seed)
+
+    def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
+        """Train to the end, go back to the best epoch, and look at the test nodes there."""
+        with seeded(self.training.seed, self.graph.device):
+            return self._fit(watchers)
+
+    def step(self, seeds: Tensor) -> Tensor:
+        """One update of the weights; returns the loss, still on the device."""
+        graph, batch = self.graph, self.method.sampler.sample(seeds, self.rng)
+        weight = graph.train_mask[batch.target_ids].float()
+        if batch.loss_weight is not None:
+            weight = weight * batch.loss_weight
+        x = graph.x[batch.input_ids].float()
+        logits = self.backbone(x, batch, self.method.estimator)
+        loss = mean_loss(logits, graph.y[batch.target_ids], weight)
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.training.clip > 0:
+            torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
+        self.optimizer.step()
+        return loss.detach()
+
+    def epoch(self) -> float:
+        """One pass over the sampler's batches; returns the mean loss."""
+        self.backbone.train()
+        losses = [self.step(seeds) for seeds in self.method.sampler.epoch(self.rng)]
+        self.schedule.step()
+        return float(torch.stack(losses).mean())
+
+    def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
+        """Exact scores of the weights as they are."""
+        return scores(self.infer(self.backbone), self.graph, tuple(splits))
+
+    def _fit(self, watchers: Sequence[Watcher]) -> Score:
+        settings, best, best_epoch, seconds = self.training, -1.0, 0, []
+        best_state: dict[str, Tensor] = {}
+        for number in range(1, settings.epochs + 1):
+            lr, started = self.schedule.get_last_lr()[0], time.perf_counter()
+            loss = self.epoch()
+            seconds.append(time.perf_counter() - started)
+            if not math.isfinite(loss):
+                raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
+            val = None
+            if number % settings.eval_every == 0 or number == settings.epochs:
+                val = self.evaluate(("val",))["val"]
+            improved = val is not None and val > best
+            if val is not None and improved:
+                best, best_epoch = val, number
+                best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
+            for watcher in watchers:
+                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
+                if improved:
+                    watcher.on_best(self.backbone)
+            if val is not None and 0 < settings.patience <= number - best_epoch:
+                break
+        self.backbone.load_state_dict(best_state)
+        return Score(
+            val=best,
+            test=self.evaluate(("test",))["test"],
+            best_epoch=best_epoch,
+            epochs=len(seconds),
+            seconds_per_epoch=float(torch.tensor(seconds).median()),
+            peak_bytes=self.memory.peak(),
+        )
+
+
+def check_trainable(graph: Graph) -> None:
+    """A graph to train on needs labels, training nodes and validation nodes."""
+    for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
+        if not bool(graph.mask(split).any()):
+            raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's global random state set to `seed`, and put back afterwards."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
