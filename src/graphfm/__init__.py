@@ -11,4 +11,14 @@ from graphfm.version import VERSION
 
 __version__ = VERSION
 
-__all__ = ["Graph", "InputError", "Model", "Result", "Run", "load", "load_model", "synthetic", "train"]
+__all__ = [
+    "Graph",
+    "InputError",
+    "Model",
+    "Result",
+    "Run",
+    "load",
+    "load_model",
+    "synthetic",
+    "train",
+]

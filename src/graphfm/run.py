@@ -90,7 +90,7 @@ def build(run: Run, graph: Graph) -> Trainer:
 
 
 def pick_device(name: str) -> torch.device:
-    """"auto" is the GPU where there is one."""
+    """ "auto" is the GPU where there is one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError("device is cuda, but torch sees no GPU; use --device cpu or auto")
     if name == "auto":

@@ -80,7 +80,9 @@ class GCNII(Backbone):
             for depth in range(settings.layers)
         ]
         super().__init__(
-            nn.Sequential(nn.Dropout(dropout_input), nn.Linear(in_width, settings.hidden), nn.ReLU()),
+            nn.Sequential(
+                nn.Dropout(dropout_input), nn.Linear(in_width, settings.hidden), nn.ReLU()
+            ),
             layers,
             nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(settings.hidden, out_width)),
         )

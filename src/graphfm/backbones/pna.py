@@ -95,9 +95,7 @@ class PNA(Backbone):
     def __init__(
         self, in_width: int, out_width: int, settings: PNASettings = PNASettings()
     ) -> None:
-        make_layer = partial(
-            PNALayer, aggregators=settings.aggregators, scalers=settings.scalers
-        )
+        make_layer = partial(PNALayer, aggregators=settings.aggregators, scalers=settings.scalers)
         layers = stack(make_layer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -111,10 +111,9 @@ class Graph:
                 raise InputError(
                     f"the PyG data has no {key}; expected a homogeneous Data with x and edge_index"
                 )
-        optional = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")
-        return cls.from_edges(
-            data.edge_index, data.x, **{key: getattr(data, key, None) for key in optional}
-        )
+        keys = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")
+        optional: dict[str, Any] = {key: getattr(data, key, None) for key in keys}
+        return cls.from_edges(data.edge_index, data.x, **optional)
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Graph:
@@ -148,6 +147,11 @@ class Graph:
     @property
     def device(self) -> torch.device:
         return self.x.device
+
+    @property
+    def num_bytes(self) -> int:
+        """What its tensors take."""
+        return sum(tensor.nbytes for _, tensor in self._tensors())
 
     @cached_property
     def degree(self) -> Tensor:
@@ -186,22 +190,24 @@ class Graph:
         moved = copy.copy(self)
         for name in ("degree", "weighted_degree", "fingerprint"):
             moved.__dict__.pop(name, None)
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, Tensor):
-                object.__setattr__(moved, item.name, value.to(device))
+        for name, tensor in self._tensors():
+            object.__setattr__(moved, name, tensor.to(device))
         return moved
 
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all numbers in the graph; equal graphs agree on every machine."""
         digest = hashlib.blake2b(digest_size=16)
+        for name, tensor in self._tensors():
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, Tensor):
-                digest.update(f"{item.name} {value.dtype} {tuple(value.shape)}".encode())
-                digest.update(value.cpu().contiguous().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+                yield item.name, value
 
     def _targets(self) -> Tensor:
         ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zipfile
 import zlib
 from pathlib import Path
@@ -20,6 +19,7 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
+from graphfm.memory import physical_memory
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
@@ -36,7 +36,7 @@ BROKEN = (
 def read_graph(path: Path) -> Graph:
     from graphfm.data.graph import Graph
 
-    arrays = read_arrays(path)
+    arrays: dict[str, Any] = dict(read_arrays(path))
     try:
         meta = _parse_meta(arrays.pop("meta", None))
         scale = arrays.pop("x_scale", None)
@@ -65,7 +65,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
                     f"expected {', '.join(REQUIRED)} and optionally {', '.join(OPTIONAL)}"
                 )
             total = sum(_check_member(archive, key) for key in known)
-            if total > _memory_bytes():
+            if total > physical_memory():
                 raise InputError(f"{path}: its arrays take {total:,} bytes, more than the memory")
             return {key: _read_member(archive, key) for key in known}
     except InputError as error:
@@ -110,7 +110,9 @@ def _check_member(archive: zipfile.ZipFile, key: str) -> int:
     if dtype.hasobject:
         raise InputError(f"{key} holds Python objects, which only pickle can read; save numbers")
     if dtype.kind not in ("U" if key == "meta" else "biuf"):
-        raise InputError(f"{key} holds {dtype} values; expected {'text' if key == 'meta' else 'numbers'}")
+        raise InputError(
+            f"{key} holds {dtype} values; expected {'text' if key == 'meta' else 'numbers'}"
+        )
     size = math.prod(shape) * dtype.itemsize
     if size != info.file_size - start:
         raise InputError(
@@ -164,10 +166,3 @@ def _dequantise(x: Array, scale: Array) -> Array:
         )
     product: Array = x.astype(np.float32) * scale.astype(np.float32)
     return product
-
-
-def _memory_bytes() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 40  # a system that does not say; allocation itself is then the check

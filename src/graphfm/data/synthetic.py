@@ -11,6 +11,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.memory import physical_memory
 
 EDGES_AT_ONCE = 1 << 26  # bounds the memory that drawing takes beside the graph itself
 
@@ -84,10 +85,11 @@ def synthetic(
     neighbours a lot, one neighbour something between. Same seed and kind of device, same graph.
     """
     name, shape = (shape, _shape(shape)) if isinstance(shape, str) else ("synthetic", shape)
-    if not 0 < scale or not 0 <= homophily <= 1:
+    if scale <= 0 or not 0 <= homophily <= 1:
         raise InputError(f"scale {scale}, homophily {homophily}; expected above 0, and 0 to 1")
     num_nodes = max(round(shape.num_nodes * scale), 8)
     num_pairs = max(round(shape.num_edges * scale) // 2, 1)
+    _check_memory(num_nodes, num_pairs, shape, dtype, torch.device(device))
     rng = torch.Generator(device).manual_seed(seed)
     num_communities = COMMUNITIES_PER_CLASS * shape.num_classes
     community = torch.randint(num_communities, (num_nodes,), generator=rng, device=device)
@@ -112,6 +114,24 @@ def _shape(name: str) -> Shape:
     if name not in SHAPES:
         raise InputError(f"there is no synthetic shape {name!r}; there is {', '.join(SHAPES)}")
     return SHAPES[name]
+
+
+def _check_memory(
+    num_nodes: int, num_pairs: int, shape: Shape, dtype: torch.dtype, device: torch.device
+) -> None:
+    """Refuse what cannot fit before anything is allocated."""
+    labels = shape.num_classes if shape.multi_label else 8
+    need = num_nodes * (shape.num_features * dtype.itemsize + labels + 32) + num_pairs * 60
+    if device.type == "cuda":
+        there = torch.cuda.get_device_properties(device).total_memory
+    else:
+        there = physical_memory()
+    if need > there:
+        raise InputError(
+            f"a graph of {num_nodes:,} nodes and {2 * num_pairs:,} edges takes "
+            f"{need / 2**30:.0f} GiB to make, and the {device.type} has {there / 2**30:.0f}; "
+            "use a smaller scale"
+        )
 
 
 def _draw_edges(

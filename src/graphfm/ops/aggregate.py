@@ -16,7 +16,7 @@ from graphfm.batch import Block, Edges
 
 def weighted_sum(h: Tensor, block: Block) -> Tensor:
     """Sum of the sources' rows, each times its edge's weight, and of the target's own row."""
-    out: Tensor = _Product.apply(h, block.edges)
+    out: Tensor = _Product.apply(h, block.edges)  # type: ignore[no-untyped-call]
     if block.self_weight is not None:
         out = out + block.self_weight.unsqueeze(1) * h[: block.num_dst]
     return out
@@ -26,7 +26,9 @@ def segment_max(h: Tensor, block: Block) -> Tensor:
     """Largest value among the sources of each target, per column; 0 where there are none."""
     edges = block.edges
     if h.device.type == "cpu":
-        return torch.sparse.mm(_csr(edges, torch.ones_like(edges.weight, dtype=h.dtype)), h, "amax")
+        ones = torch.ones_like(edges.weight, dtype=h.dtype)
+        largest: Tensor = torch.sparse.mm(_csr(edges, ones), h, "amax")
+        return largest
     out = torch.segment_reduce(h[edges.col], "max", offsets=edges.indptr.long(), axis=0)
     return out.masked_fill((edges.indptr.diff() == 0).unsqueeze(1), 0.0)
 
@@ -45,7 +47,7 @@ class _Product(torch.autograd.Function):
         return _multiply(edges, h)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return _multiply(ctx.edges.transposed, grad), None
 
 
@@ -58,4 +60,6 @@ def _csr(edges: Edges, values: Tensor) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
         size = (edges.num_dst, edges.num_src)
-        return torch.sparse_csr_tensor(edges.indptr, edges.col, values, size, check_invariants=False)
+        return torch.sparse_csr_tensor(
+            edges.indptr, edges.col, values, size, check_invariants=False
+        )

@@ -20,9 +20,3 @@ class NodeTable(ABC):
     def blend(self, ids: Tensor, values: Tensor, beta: float) -> None:
         """Move the rows towards `values`: 0 keeps the past, 1 forgets it."""
         self.push(ids, torch.lerp(self.pull(ids), values.detach(), beta))
-
-    def prefetch(self, ids: Tensor) -> None:
-        """Hint that `ids` are pulled next; may serve rows one step old."""
-
-    def flush(self) -> None:
-        """Return once every push is visible to pull."""

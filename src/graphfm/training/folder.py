@@ -37,9 +37,8 @@ class RunFolder(Watcher):
         self._records: list[EpochRecord] = []
 
     @classmethod
-    def create(cls, path: Path | None, run: Run, graph: Graph) -> RunFolder:
-        """Make a folder at `path`, or at a free name under `runs/`."""
-        path = _free_path(run) if path is None else path
+    def create(cls, path: Path, run: Run, graph: Graph) -> RunFolder:
+        """Make a folder at `path`, which must be new or empty."""
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
@@ -142,7 +141,7 @@ def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
 
 
-def _free_path(run: Run) -> Path:
+def free_path(run: Run) -> Path:
     """runs/debian-full-sage, or the same with the first free number behind it."""
     dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))
     name = f"{dataset}-{run.method}-{run.backbone}"

@@ -15,10 +15,10 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.memory import PeakMemory
 from graphfm.training.objective import mean_loss, scores
 
 SCHEDULES = ("constant", "cosine", "step")
@@ -28,7 +28,7 @@ SCHEDULES = ("constant", "cosine", "step")
 class Training:
     """How long and how fast: all that concerns neither the network nor the method."""
 
-    epochs: int = 200
+    epochs: int = 100
     lr: float = 0.01
     weight_decay: float = 0.0
     schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
@@ -44,8 +44,8 @@ class Training:
         for name in ("lr", "weight_decay", "clip"):
             value = getattr(self, name)
             if not 0 <= value < math.inf or (name == "lr" and value == 0):
-                least = "a number above 0" if name == "lr" else "0 or more"
-                raise InputError(f"{name} is {value}; expected {least}")
+                wanted = "a number above 0" if name == "lr" else "0 or more"
+                raise InputError(f"{name} is {value}; expected {wanted}")
         if self.schedule not in SCHEDULES:
             raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
 
@@ -128,7 +128,7 @@ class Trainer:
         logits = self.backbone(x, batch, self.method.estimator)
         loss = mean_loss(logits, graph.y[batch.target_ids], weight)
         self.optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         if self.training.clip > 0:
             torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
         self.optimizer.step()
@@ -149,7 +149,7 @@ class Trainer:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, []
         best_state: dict[str, Tensor] = {}
         for number in range(1, settings.epochs + 1):
-            lr, started = self.schedule.get_last_lr()[0], time.perf_counter()
+            lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
             loss = self.epoch()
             seconds.append(time.perf_counter() - started)
             if not math.isfinite(loss):

@@ -1,0 +1,38 @@
+"""What is printed where: results on stdout, all else on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
+
+
+def say(message: str) -> None:
+    """Tell a person, on stderr."""
+    typer.echo(message, err=True)
+
+
+def print_json(record: Mapping[str, Any] | Sequence[Any]) -> None:
+    """The result, as the last line of stdout."""
+    sys.stderr.flush()
+    typer.echo(json.dumps(record))
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Two aligned columns."""
+    rows = list(rows)
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        typer.echo(f"{name:<{width}}  {text}")
+
+
+def size(num_bytes: float) -> str:
+    """1536 -> '1.5 KiB'."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} B" if unit == "B" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} TiB"

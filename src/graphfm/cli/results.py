@@ -1,0 +1,86 @@
+"""graphfm evaluate, graphfm predict"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from torch import Tensor
+
+from graphfm.cli.output import Json, print_json, print_rows, say
+from graphfm.data.datasets import load
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.files import atomic_path
+from graphfm.model import Model
+from graphfm.run import pick_device
+from graphfm.training.folder import read_run
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+Dataset = Annotated[
+    str | None, typer.Option(help="Another graph with the same features: a name or a FILE.npz.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+
+
+def evaluate(
+    run: RunArgument, dataset: Dataset = None, device: Device = "auto", json: Json = False
+) -> None:
+    """Score the model of a run on its own graph, or on another."""
+    name, graph, model = _load(run, dataset, device)
+    scores = model.evaluate(graph)
+    if json:
+        print_json({"run": str(run), "dataset": name, **scores})
+    else:
+        shown = {split: "no nodes" if s is None else f"{s:.4f}" for split, s in scores.items()}
+        print_rows(shown.items())
+
+
+def predict(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    dataset: Dataset = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Write each node's predicted class and its probability as CSV.
+
+    Columns: node, name, class, probability.
+    Of many labels per node, all above one half, joined by '|'.
+    The graph may be one the model has never seen.
+    """
+    name, graph, model = _load(run, dataset, device)
+    try:
+        with atomic_path(out) as unfinished, unfinished.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(["node", "name", "class", "probability"])
+            writer.writerows(_rows(graph, model, model.predict(graph).cpu()))
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from None
+    if json:
+        print_json({"run": str(run), "dataset": name, "nodes": graph.num_nodes, "out": str(out)})
+    else:
+        say(f"{graph.num_nodes:,} predictions in {out}")
+
+
+def _load(run: Path, dataset: str | None, device: str) -> tuple[str, Graph, Model]:
+    settings, model, trained_on = read_run(run)
+    graph = load(dataset or settings.dataset, device=pick_device(device))
+    if dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
+        say(f"graphfm: warning: {settings.dataset} has changed since the run was made")
+    return dataset or settings.dataset, graph, model
+
+
+def _rows(graph: Graph, model: Model, chances: Tensor) -> Iterator[tuple[int, str, str, str]]:
+    classes = model.class_names or [str(number) for number in range(model.num_classes)]
+    names = graph.node_names or [""] * graph.num_nodes
+    for node, (name, row) in enumerate(zip(names, chances.tolist(), strict=True)):
+        best = max(range(len(row)), key=row.__getitem__)
+        chosen = [c for c, p in enumerate(row) if p > 0.5] if model.multi_label else [best]
+        yield (
+            node,
+            name,
+            "|".join(classes[c] for c in chosen),
+            "|".join(f"{row[c]:.6f}" for c in chosen),
+        )

@@ -1,0 +1,162 @@
+"""graphfm train"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphfm.api import start
+from graphfm.cli.output import Json, print_json, say, size
+from graphfm.cli.progress import ProgressBar
+from graphfm.data.datasets import load
+from graphfm.errors import InputError
+from graphfm.run import Run, pick_device
+from graphfm.training.folder import free_path
+
+WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
+
+
+def _option(panel: str, help: str, default: str | bool = False) -> Any:
+    return typer.Option(help=help, rich_help_panel=panel, show_default=default)
+
+
+def train(
+    dataset: Annotated[
+        str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian")
+    ] = "debian",
+    backbone: Annotated[
+        str, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.", "sage")
+    ] = "sage",
+    method: Annotated[
+        str, _option(WHAT, "How a step sees the graph; 'graphfm methods' lists them.", "full")
+    ] = "full",
+    layers: Annotated[
+        int | None, _option(NETWORK, "Layers: how many hops away a node sees.", "2; gcnii 4")
+    ] = None,
+    hidden: Annotated[int | None, _option(NETWORK, "Width of hidden rows.", "128")] = None,
+    dropout: Annotated[
+        float | None, _option(NETWORK, "Share of hidden values dropped in training.", "0.5")
+    ] = None,
+    dropout_input: Annotated[
+        bool | None, _option(NETWORK, "Drop input features too.", "no")
+    ] = None,
+    batch_norm: Annotated[
+        bool | None, _option(NETWORK, "Normalise hidden rows over the batch.", "no")
+    ] = None,
+    residual: Annotated[
+        bool | None, _option(NETWORK, "Add a layer's input to its output.", "no")
+    ] = None,
+    alpha: Annotated[
+        float | None, _option(NETWORK, "gcnii: share of the first rows in every layer.", "0.1")
+    ] = None,
+    theta: Annotated[
+        float | None, _option(NETWORK, "gcnii: strength of each layer's weights.", "0.5")
+    ] = None,
+    shared_weights: Annotated[
+        bool | None, _option(NETWORK, "gcnii: one matrix for both terms of a layer.", "yes")
+    ] = None,
+    aggregators: Annotated[
+        str | None, _option(NETWORK, "pna: some of mean,max,min,std.", "mean,max")
+    ] = None,
+    scalers: Annotated[
+        str | None,
+        _option(NETWORK, "pna: identity,amplification,attenuation.", "identity,amplification"),
+    ] = None,
+    fanout: Annotated[
+        str | None, _option(METHOD, "Neighbours sampled per node, one number per layer: 1,1.")
+    ] = None,
+    batch_size: Annotated[int | None, _option(METHOD, "Training nodes in a step.")] = None,
+    parts: Annotated[int | None, _option(METHOD, "Parts the graph is cut into.")] = None,
+    parts_per_batch: Annotated[int | None, _option(METHOD, "Parts in a step.")] = None,
+    beta: Annotated[
+        str | None,
+        _option(METHOD, "Momentum: weight of the fresh value, 0 to 1; or one per layer: 0.3,0.5."),
+    ] = None,
+    lr: Annotated[float | None, _option(TRAINING, "Learning rate of Adam.", "0.01")] = None,
+    weight_decay: Annotated[float | None, _option(TRAINING, "Weight decay of Adam.", "0")] = None,
+    schedule: Annotated[
+        str | None, _option(TRAINING, "Learning rate: constant, cosine or step.", "constant")
+    ] = None,
+    clip: Annotated[
+        float | None, _option(TRAINING, "Largest norm of the gradient; 0 is no limit.", "0")
+    ] = None,
+    epochs: Annotated[int | None, _option(TRAINING, "Most epochs to train.", "100")] = None,
+    patience: Annotated[
+        int | None,
+        _option(TRAINING, "Stop after so many epochs without a better score; 0 never.", "50"),
+    ] = None,
+    eval_every: Annotated[
+        int | None, _option(TRAINING, "Epochs from one evaluation to the next.", "1")
+    ] = None,
+    seed: Annotated[int | None, _option(TRAINING, "Same seed, same numbers.", "0")] = None,
+    device: Annotated[str, _option(RUN, "auto, cpu or cuda.", "auto")] = "auto",
+    out: Annotated[
+        Path | None, _option(RUN, "Folder for the run.", "a new one under runs/")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train a network on a graph and report its test score.
+
+    Without options: GraphSAGE on the graph of Debian's packages.
+
+    The epoch with the best validation score counts.
+    Test nodes are looked at once, for that epoch.
+    """
+    options = {key: value for key, value in locals().items() if key not in ("out", "json")}
+    options |= {
+        "aggregators": _list(aggregators),
+        "scalers": _list(scalers),
+        "fanout": _list(fanout, int),
+        "beta": _list(beta, float),
+    }
+    _train(options, out, json)
+
+
+def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
+    run = Run.make(**options)
+    device = pick_device(run.device)
+    graph = load(run.dataset, device=device)
+    out = free_path(run) if out is None else out
+    say(
+        f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
+        f"{graph.num_features} features, {graph.num_classes} classes; "
+        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
+    )
+    try:
+        with ProgressBar(run.training.epochs) as bar:
+            result = start(run, graph, [bar], out)
+    except KeyboardInterrupt:
+        say(_interrupted(out))
+        raise typer.Exit(130) from None
+    score = result.score
+    if json:
+        print_json(result.to_json())
+        return
+    test = "no test nodes" if score.test is None else f"test {score.test:.4f}"
+    typer.echo(
+        f"{test} (micro-F1) at epoch {score.best_epoch} of {score.epochs}, the best on validation "
+        f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
+        f"peak memory {size(score.peak_bytes)}; run in {out}"
+    )
+
+
+def _interrupted(out: Path) -> str:
+    if not (out / "config.json").is_file():
+        return "graphfm: interrupted before training began; nothing was written"
+    if not (out / "model.safetensors").is_file():
+        return f"graphfm: interrupted in the first epoch; the run is in {out}, without a model"
+    return (
+        f"graphfm: interrupted; the run is in {out}, with the best model so far "
+        f"(graphfm evaluate {out})"
+    )
+
+
+def _list(text: str | None, kind: type[Any] = str) -> Any:
+    """'1,2' -> (1, 2)."""
+    if text is None:
+        return None
+    try:
+        return tuple(kind(item) for item in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{text!r} is not a list of {what} with commas between") from None

@@ -1,0 +1,48 @@
+"""How much memory there is, was used, and will be needed."""
+
+import os
+import sys
+from itertools import pairwise
+
+import torch
+
+
+def physical_memory() -> int:
+    """Bytes of main memory; a petabyte where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 50
+
+
+def full_batch_bytes(
+    num_nodes: int, num_edges: int, num_features: int, num_classes: int, layers: int, hidden: int
+) -> int:
+    """What a full-batch training step of SAGE takes beside the graph, to within a factor of two.
+
+    Per node and layer: the input after dropout with its mask, the aggregate, the output before and
+    after the activation, and gradients of the widest two. Per edge: both CSR forms.
+    """
+    widths = [num_features, *[hidden] * (layers - 1), num_classes]
+    rows = sum(3 * first + 2 * second for first, second in pairwise(widths))
+    return 4 * num_nodes * (rows + 2 * max(widths)) + 28 * num_edges
+
+
+class PeakMemory:
+    """The most allocated on a GPU since this was made; on the CPU, the most ever resident."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+
+    def peak(self) -> int:
+        """Bytes; 0 where the system does not tell."""
+        if self.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.device)
+        try:
+            import resource
+        except ImportError:  # not on Windows
+            return 0
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return largest if sys.platform == "darwin" else largest * 1024
