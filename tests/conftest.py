@@ -1,0 +1,53 @@
+"""Small graphs that every test may ask for."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from graphfm import Graph
+
+MakeGraph = Callable[..., Graph]
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def make_graph() -> MakeGraph:
+    """A random graph; loops, duplicates and isolated nodes included unless asked otherwise."""
+
+    def make(
+        num_nodes: int = 60,
+        num_edges: int = 240,
+        *,
+        num_features: int = 7,
+        num_classes: int = 4,
+        multi_label: bool = False,
+        weighted: bool = False,
+        undirected: bool = False,
+        seed: int = 0,
+    ) -> Graph:
+        rng = torch.Generator().manual_seed(seed)
+        connected = max(num_nodes - 3, 1)  # the last three nodes are isolated
+        edges = torch.randint(connected, (2, num_edges), generator=rng)
+        split = torch.arange(num_nodes) % 3
+        y = torch.randint(num_classes, (num_nodes,), generator=rng)
+        if multi_label:
+            y = torch.randint(2, (num_nodes, num_classes), generator=rng)
+        weight = torch.rand(num_edges, generator=rng) + 0.1 if weighted else None
+        return Graph.from_edges(
+            edges,
+            torch.randn(num_nodes, num_features, generator=rng),
+            y,
+            train_mask=split == 0,
+            val_mask=split == 1,
+            test_mask=split == 2,
+            edge_weight=weight,
+            num_classes=num_classes,
+            undirected=undirected,
+        )
+
+    return make

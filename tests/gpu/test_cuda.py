@@ -1,0 +1,104 @@
+"""The same numbers on a GPU. Run on a machine that has one: `pytest tests/gpu`."""
+
+import pytest
+import torch
+
+from graphfm import Graph, synthetic, train
+from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.data.synthetic import Shape
+from graphfm.training.inference import LayerwiseInference
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+OPTIONS = {
+    "pna": {
+        "aggregators": ("mean", "max", "min", "std"),
+        "scalers": ("identity", "amplification", "attenuation"),
+    }
+}
+
+
+@pytest.fixture(autouse=True)
+def _float32_products():
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_gpu_and_cpu_agree(make_graph, name):
+    graph = make_graph(num_nodes=500, num_edges=6000, weighted=True)
+    backbone = make_backbone(name, 7, 4, dropout=0.0, batch_norm=True, **OPTIONS.get(name, {}))
+    backbone.calibrate(graph)
+    want = LayerwiseInference(backbone.adjacency(graph))(backbone)
+    there = graph.to("cuda")
+    infer = LayerwiseInference(backbone.adjacency(there), chunk_nodes=100)
+    assert len(infer.ranges) > 1
+    torch.testing.assert_close(infer(backbone.cuda()).cpu(), want, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_losses_on_gpu_and_cpu_agree(make_graph, name):
+    graph = make_graph(num_nodes=500, num_edges=6000)
+    options = {"backbone": name, "epochs": 5, "dropout": 0.0, **OPTIONS.get(name, {})}
+    scores = [train(graph, device=device, **options).score for device in ("cpu", "cuda")]
+    assert scores[0].val == pytest.approx(scores[1].val, abs=0.02)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_same_seed_same_numbers(make_graph, name):
+    graph = make_graph(num_nodes=3000, num_edges=60_000)
+    options = {"backbone": name, "epochs": 5, "device": "cuda", **OPTIONS.get(name, {})}
+    first, second = (train(graph, **options).model.backbone.state_dict() for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_the_fast_sums_are_the_same_sums(make_graph, name):
+    graph = make_graph(num_nodes=3000, num_edges=60_000)
+    options = {"backbone": name, "epochs": 1, "device": "cuda", "dropout": 0.0}
+    exact, fast = (train(graph, deterministic=d, **options).model for d in (True, False))
+    torch.testing.assert_close(exact.predict(graph), fast.predict(graph), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_a_graph_without_edges_trains(make_graph, name):
+    graph = make_graph(num_edges=0)
+    assert train(graph, backbone=name, epochs=2, device="cuda").score.val >= 0
+
+
+def test_a_graph_moves_as_one_thing(make_graph):
+    graph = make_graph(weighted=True)
+    there = graph.to("cuda")
+    assert all(v.is_cuda for v in vars(there).values() if isinstance(v, torch.Tensor))
+    assert there.fingerprint == graph.fingerprint
+    assert isinstance(there.to("cpu"), Graph)
+
+
+def test_synthetic_graphs_are_made_where_they_are_wanted():
+    graph = synthetic("small", device="cuda")
+    assert graph.device.type == "cuda"
+    assert graph.fingerprint == synthetic("small", device="cuda").fingerprint
+
+
+def test_peak_memory_is_the_gpus(make_graph):
+    graph = make_graph(num_nodes=3000, num_edges=60_000)
+    peak = train(graph, epochs=1, device="cuda").score.peak_bytes
+    assert graph.num_bytes < peak < 2**30
+
+
+def test_inference_takes_the_memory_of_a_chunk():
+    """Beside the graph and the rows of two layers, that is."""
+    shape = Shape(
+        num_nodes=20_000, num_edges=4_000_000, num_features=64, num_classes=8, split=(0.5, 0.2, 0.3)
+    )
+    graph = synthetic(shape, device="cuda")
+    backbone = make_backbone("pna", 64, 8, hidden=64).cuda()
+    rows = 4 * graph.num_nodes * 64
+    peaks = []
+    for chunk_edges in (1 << 22, 1 << 17):
+        infer = LayerwiseInference(backbone.adjacency(graph), chunk_edges=chunk_edges)
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        infer(backbone)
+        peaks.append(torch.cuda.max_memory_allocated() - before)
+    gathered = 4 * 64 * (1 << 17)  # what a maximum needs: a row per edge of the chunk
+    assert peaks[1] < 2 * rows + 4 * gathered
+    assert peaks[0] > 5 * peaks[1]

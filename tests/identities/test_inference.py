@@ -1,0 +1,77 @@
+"""Layer-wise inference in chunks is the full-batch forward pass."""
+
+import pytest
+import torch
+
+from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.batch import Batch
+from graphfm.estimators.base import Exact
+from graphfm.training.inference import LayerwiseInference
+
+VARIANTS = {
+    "plain": {},
+    "deep": {"layers": 4, "hidden": 9, "batch_norm": True, "residual": True, "dropout_input": True},
+}
+WIDE = {
+    "gcnii": {"shared_weights": False, "alpha": 0.3},
+    "pna": {
+        "aggregators": ("std", "min", "mean", "max"),
+        "scalers": ("attenuation", "identity", "amplification"),
+    },
+}
+
+
+def full_forward(backbone, graph):
+    block = backbone.adjacency(graph).full_block()
+    batch = Batch(block.src_ids, block.src_ids, (block,) * len(backbone.layers))
+    return backbone(graph.x, batch, Exact())
+
+
+@pytest.mark.parametrize("chunk", [(1, 1 << 20), (7, 1 << 20), (1 << 16, 1), (25, 60)])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", BACKBONES)
+def test_chunks_are_invisible(make_graph, name, variant, chunk):
+    graph = make_graph(weighted=variant == "deep")
+    options = VARIANTS[variant] | (WIDE.get(name, {}) if variant == "deep" else {})
+    backbone = make_backbone(name, graph.num_features, graph.num_classes, **options)
+    backbone.calibrate(graph)
+    for _ in range(3):
+        full_forward(backbone, graph)  # moves the running statistics
+    backbone.eval()
+    infer = LayerwiseInference(
+        backbone.adjacency(graph), chunk_nodes=chunk[0], chunk_edges=chunk[1]
+    )
+    assert len(infer.ranges) > 1
+    with torch.no_grad():
+        want = full_forward(backbone, graph)
+    torch.testing.assert_close(infer(backbone), want, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_one_chunk_is_the_whole_graph(make_graph, name):
+    graph = make_graph()
+    backbone = make_backbone(name, graph.num_features, graph.num_classes).eval()
+    infer = LayerwiseInference(backbone.adjacency(graph))
+    assert len(infer.ranges) == 1
+    with torch.no_grad():
+        torch.testing.assert_close(infer(backbone), full_forward(backbone, graph))
+
+
+def test_chunks_obey_both_bounds_and_cover_every_node_once(make_graph):
+    graph = make_graph(num_nodes=200, num_edges=2000)
+    backbone = make_backbone("sage", graph.num_features, graph.num_classes)
+    infer = LayerwiseInference(backbone.adjacency(graph), chunk_nodes=13, chunk_edges=90)
+    nodes = [node for start, end in infer.ranges for node in range(start, end)]
+    assert nodes == list(range(graph.num_nodes))
+    for start, end in infer.ranges:
+        assert end - start <= 13
+        assert end - start == 1 or int(graph.degree[start:end].sum()) <= 90
+
+
+def test_inference_leaves_the_mode_and_the_weights_alone(make_graph):
+    graph = make_graph()
+    backbone = make_backbone("gcn", graph.num_features, graph.num_classes, batch_norm=True)
+    before = {key: value.clone() for key, value in backbone.state_dict().items()}
+    LayerwiseInference(backbone.adjacency(graph))(backbone.train())
+    assert backbone.training
+    torch.testing.assert_close(backbone.state_dict(), before, rtol=0, atol=0)

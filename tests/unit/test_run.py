@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from graphfm import InputError
+from graphfm.backbones import BACKBONES
+from graphfm.run import Run
+
+
+def test_options_go_to_whom_they_belong():
+    run = Run.make(backbone="gcnii", hidden=16, alpha=0.3, lr=0.5, seed=None)
+    assert run.backbone_settings["hidden"] == 16
+    assert run.backbone_settings["alpha"] == 0.3
+    assert run.training.lr == 0.5
+    assert run.training.seed == 0  # None is not given
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_a_run_survives_json(backbone):
+    run = Run.make(backbone=backbone, dropout=0.25, epochs=3, schedule="step")
+    assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+
+
+def test_nothing_is_left_to_a_default():
+    run = Run.make(backbone="pna")
+    assert set(run.backbone_settings) == set(BACKBONES["pna"].Settings.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backbone": "gat"}, "no backbone 'gat'; there is sage, gcn"),
+        ({"method": "graphsage"}, "no method 'graphsage'; there is full"),
+        ({"device": "tpu"}, "no device 'tpu'; there is auto"),
+        ({"alpha": 0.1}, "alpha is no setting of backbone sage .* it belongs to backbone gcnii"),
+        ({"beta": 0.1}, "beta is no setting"),
+        ({"layers": 0}, "layers is 0; expected 1 or more"),
+        ({"hidden": -3}, "hidden is -3"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"backbone": "gcnii", "alpha": 2.0}, "alpha is 2.0"),
+        ({"backbone": "gcnii", "theta": 0.0}, "theta is 0.0"),
+        ({"backbone": "pna", "aggregators": ("mean", "sum")}, "aggregators is mean,sum"),
+        ({"backbone": "pna", "scalers": ()}, "scalers is empty"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_advice(options, message):
+    with pytest.raises(InputError, match=message):
+        Run.make(**options)

@@ -1,0 +1,124 @@
+import math
+
+import pytest
+import torch
+
+from graphfm import Graph, InputError
+from graphfm.run import Run, build
+from graphfm.training.trainer import EpochRecord, Training, Watcher
+
+
+class Notes(Watcher):
+    def __init__(self):
+        self.records: list[EpochRecord] = []
+        self.bests: list[dict[str, torch.Tensor]] = []
+
+    def on_epoch(self, record, best):
+        self.records.append(record)
+
+    def on_best(self, backbone):
+        self.bests.append({key: value.clone() for key, value in backbone.state_dict().items()})
+
+
+def fit(graph, **options):
+    trainer, notes = build(Run.make(**options), graph), Notes()
+    return trainer, notes, trainer.fit([notes])
+
+
+def test_the_best_epoch_on_validation_is_kept_and_reported(make_graph):
+    trainer, notes, score = fit(make_graph(), epochs=30, lr=0.1)
+    values = [record.val for record in notes.records]
+    assert score.val == max(values)
+    assert score.best_epoch == values.index(max(values)) + 1
+    torch.testing.assert_close(trainer.backbone.state_dict(), notes.bests[-1], rtol=0, atol=0)
+    assert trainer.evaluate() == {
+        "train": trainer.evaluate(("train",))["train"], "val": score.val, "test": score.test,
+    }  # fmt: skip
+
+
+def test_test_nodes_have_no_say(make_graph):
+    """Other test labels change the test score and nothing else."""
+    graph = make_graph()
+    y = torch.where(graph.test_mask, (graph.y + 1) % graph.num_classes, graph.y)
+    other = Graph.from_edges(
+        graph.edge_index, graph.x, y, train_mask=graph.train_mask, val_mask=graph.val_mask,
+        test_mask=graph.test_mask, num_classes=graph.num_classes,
+    )  # fmt: skip
+    (_, first, score), (_, second, changed) = fit(graph, epochs=8), fit(other, epochs=8)
+    assert [r.loss for r in first.records] == [r.loss for r in second.records]
+    assert (score.val, score.best_epoch) == (changed.val, changed.best_epoch)
+    torch.testing.assert_close(first.bests[-1], second.bests[-1], rtol=0, atol=0)
+
+
+def test_stops_when_validation_stops_improving(make_graph):
+    _, notes, score = fit(make_graph(), epochs=500, patience=4, lr=0.05)
+    assert score.epochs == len(notes.records) == score.best_epoch + 4 < 500
+
+
+def test_patience_zero_never_stops(make_graph):
+    assert fit(make_graph(), epochs=70, patience=0, lr=0.5)[2].epochs == 70
+
+
+def test_evaluates_as_often_as_asked_and_at_the_end(make_graph):
+    _, notes, score = fit(make_graph(), epochs=7, eval_every=3)
+    assert [r.epoch for r in notes.records if r.val is not None] == [3, 6, 7]
+    assert score.best_epoch in (3, 6, 7)
+
+
+def test_schedules(make_graph):
+    cosine = Training(schedule="cosine", epochs=10)
+    assert cosine.factor(0) == 1
+    assert cosine.factor(5) == pytest.approx(0.5)
+    assert cosine.factor(10) == pytest.approx(0)
+    step = Training(schedule="step")
+    assert [step.factor(k) for k in (0, 29, 30, 60)] == [1, 1, 0.5, 0.25]
+    _, notes, _ = fit(make_graph(), epochs=4, schedule="cosine", lr=0.2)
+    want = [0.1 * (1 + math.cos(math.pi * k / 4)) for k in range(4)]
+    assert [record.lr for record in notes.records] == pytest.approx(want)
+
+
+def test_clipping_bounds_the_gradient(make_graph):
+    trainer = build(Run.make(clip=1e-3), make_graph())
+    trainer.epoch()
+    squares = [p.grad.square().sum() for p in trainer.backbone.parameters()]
+    assert float(torch.stack(squares).sum().sqrt()) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_a_loss_that_explodes_ends_with_advice(make_graph):
+    trainer = build(Run.make(epochs=5), make_graph())
+    with torch.no_grad():
+        next(iter(trainer.backbone.parameters())).fill_(math.nan)
+    with pytest.raises(InputError, match="loss is nan in epoch 1; lower lr"):
+        trainer.fit()
+
+
+def test_only_training_nodes_teach(make_graph):
+    """A graph whose other labels are unknown gives the same gradient."""
+    graph = make_graph()
+    hidden = torch.where(graph.train_mask | graph.val_mask, graph.y, -1)
+    blind = Graph.from_edges(
+        graph.edge_index, graph.x, hidden, train_mask=graph.train_mask, val_mask=graph.val_mask,
+        num_classes=graph.num_classes,
+    )  # fmt: skip
+    losses = [[r.loss for r in fit(g, epochs=3)[1].records] for g in (graph, blind)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("missing", ["train", "val"])
+def test_a_graph_that_cannot_be_trained_on_is_refused(make_graph, missing):
+    graph = make_graph()
+    masks = {f"{s}_mask": graph.mask(s) for s in ("train", "val", "test") if s != missing}
+    with pytest.raises(InputError, match=f"no {missing}_mask"):
+        build(Run.make(), Graph.from_edges(graph.edge_index, graph.x, graph.y, **masks))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("epochs", 0), ("eval_every", 0), ("patience", -1), ("lr", 0.0), ("lr", math.nan),
+        ("lr", math.inf), ("weight_decay", -1.0), ("clip", -1.0), ("schedule", "sometimes"),
+    ],
+)  # fmt: skip
+def test_a_bad_setting_is_refused_by_name(setting, value):
+    with pytest.raises(InputError, match=f"{setting} is {value}; expected"):
+        Training(**{setting: value})
