@@ -232,14 +232,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DATA_FILE, help="data file to write")
     parser.add_argument("--cache", type=Path, default=APT_STATE, help="private apt state")
     parser.add_argument("--suite", default="bookworm", help="Debian suite (default: %(default)s)")
-    parser.add_argument("--float-out", type=Path, help="also save the features not quantised")
+    parser.add_argument("--float-out", type=Path, help="also save the graph unquantised")
     options = parser.parse_args()
     try:
         indices = fetch_indices(options.cache.resolve(), options.suite)
         arrays, features = build_graph(indices, options.suite)
         write_npz(options.out, arrays)
         if options.float_out:
-            write_npz(options.float_out, {"x": features.astype(np.float32)})
+            del arrays["x_scale"]
+            write_npz(options.float_out, arrays | {"x": features.astype(np.float32)})
     except (BuildError, OSError) as error:
         parser.exit(1, f"error: {error}\n")
     report(options.out)

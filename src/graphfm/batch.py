@@ -8,6 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+RUN = 128  # edges summed one after the other where the order of a sum must be fixed
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -31,6 +33,16 @@ class Edges:
         """[num_edges] target position of each edge."""
         target = torch.arange(self.num_dst, dtype=self.col.dtype, device=self.col.device)
         return target.repeat_interleave(self.indptr.diff(), output_size=self.num_edges)
+
+    @cached_property
+    def runs(self) -> tuple[Tensor, Tensor]:
+        """Rows cut into runs of at most RUN edges: each run's first edge, each row's first run."""
+        count = ((self.indptr.diff() + RUN - 1) // RUN).clamp(min=1)
+        first = offsets(count)
+        row = torch.arange(self.num_dst, device=count.device).repeat_interleave(count)
+        number = torch.arange(row.numel(), device=count.device) - first[row]
+        start = self.indptr[row] + RUN * number
+        return start.to(self.col.dtype), first[:-1].to(self.col.dtype)
 
     @cached_property
     def transposed(self) -> Edges:

@@ -20,11 +20,11 @@ def full_batch_bytes(
 ) -> int:
     """What a full-batch training step of SAGE takes beside the graph, to within a factor of two.
 
-    Per node and layer: the input after dropout with its mask, the aggregate, the output before and
-    after the activation, and gradients of the widest two. Per edge: both CSR forms.
+    Per node and layer: the input, the aggregate, the output before and after the activation, and
+    the gradients of the widest two rows. Per edge: both CSR forms. Errs on the side of too much.
     """
     widths = [num_features, *[hidden] * (layers - 1), num_classes]
-    rows = sum(3 * first + 2 * second for first, second in pairwise(widths))
+    rows = sum(2 * first + 2 * second for first, second in pairwise(widths))
     return 4 * num_nodes * (rows + 2 * max(widths)) + 28 * num_edges
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -57,14 +58,15 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "papers100m": Shape(
         num_nodes=111_059_956, num_edges=2 * 1_615_685_872, num_features=128, num_classes=172,
-        split=(0.01087, 0.00113, 0.00193),
+        split=(1_207_179 / 111_059_956, 125_265 / 111_059_956, 214_338 / 111_059_956),
     ),
 }  # fmt: skip
 
 COMMUNITIES_PER_CLASS = 3  # a class is no single blob, so its boundary must be learned
+TYPICAL_LABELS = 6  # of a community, where a node has many
 LATENT_WIDTH = 16  # dimensions in which communities differ
 POWER = 2.5  # of the degree distribution
-LABEL_CHANCE = (0.8, 0.02)  # multi-label: of a label its community has, and of any other
+LABEL_CHANCE = (0.9, 0.01)  # multi-label: of a label its community has, and of any other
 
 
 def synthetic(
@@ -85,7 +87,7 @@ def synthetic(
     neighbours a lot, one neighbour something between. Same seed and kind of device, same graph.
     """
     name, shape = (shape, _shape(shape)) if isinstance(shape, str) else ("synthetic", shape)
-    if scale <= 0 or not 0 <= homophily <= 1:
+    if not (0 < scale < math.inf and 0 <= homophily <= 1):
         raise InputError(f"scale {scale}, homophily {homophily}; expected above 0, and 0 to 1")
     num_nodes = max(round(shape.num_nodes * scale), 8)
     num_pairs = max(round(shape.num_edges * scale) // 2, 1)
@@ -193,7 +195,9 @@ def _draw_labels(
     if not shape.multi_label:
         return community % shape.num_classes
     size = (num_communities, shape.num_classes)
-    typical = torch.rand(size, generator=rng, device=rng.device) < 4 / shape.num_classes
+    typical = (
+        torch.rand(size, generator=rng, device=rng.device) < TYPICAL_LABELS / shape.num_classes
+    )
     typical[torch.arange(num_communities), torch.arange(num_communities) % shape.num_classes] = True
     chance = torch.where(typical, *LABEL_CHANCE)[community]
     return (torch.rand(chance.shape, generator=rng, device=rng.device) < chance).to(torch.int8)

@@ -1,17 +1,33 @@
 """Reductions along the edges of a block.
 
-On the CPU torch's CSR product with a `reduce` is the fastest thing measured (ten times
-`index_add`, five times the int64 product, see `benchmarks/aggregate.py`); on CUDA the plain CSR
-product goes to cuSPARSE, and `segment_reduce` has a fixed order of summation.
+Which kernel and why (`benchmarks/aggregate.py` compares them): on the CPU torch's CSR product with
+a `reduce` beats every other; on CUDA cuSPARSE is the fastest, but its sums differ in the last bit
+from run to run, so the default is `embedding_bag` in two steps, which does not.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from graphfm.batch import Block, Edges
+
+_reproducible: ContextVar[bool] = ContextVar("reproducible", default=True)
+
+
+@contextmanager
+def reproducible(wanted: bool) -> Iterator[None]:
+    """Within it, sums on a GPU have a fixed order, or (`False`) the fastest one."""
+    token = _reproducible.set(wanted)
+    try:
+        yield
+    finally:
+        _reproducible.reset(token)
 
 
 def weighted_sum(h: Tensor, block: Block) -> Tensor:
@@ -43,22 +59,33 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, edges: Edges) -> Tensor:
-        ctx.edges = edges
-        return _multiply(edges, h)
+        ctx.edges, ctx.fixed_order = edges, _reproducible.get()  # backward has its own thread
+        return _multiply(edges, h, ctx.fixed_order)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return _multiply(ctx.edges.transposed, grad), None
+        return _multiply(ctx.edges.transposed, grad, ctx.fixed_order), None
 
 
-def _multiply(edges: Edges, h: Tensor) -> Tensor:
-    matrix = _csr(edges, edges.weight.to(h.dtype))
-    return torch.sparse.mm(matrix, h, "sum") if h.device.type == "cpu" else matrix @ h
+def _multiply(edges: Edges, h: Tensor, fixed_order: bool) -> Tensor:
+    weight = edges.weight.to(h.dtype)
+    if h.device.type == "cpu":
+        product: Tensor = torch.sparse.mm(_csr(edges, weight), h, "sum")
+        return product
+    return _sum_runs(edges, weight, h) if fixed_order else _csr(edges, weight) @ h
+
+
+def _sum_runs(edges: Edges, weight: Tensor, h: Tensor) -> Tensor:
+    """Sum runs of a row, then the runs: a hub does not keep one thread busy for all others."""
+    start, first = edges.runs
+    sums = embedding_bag(edges.col, h, start, mode="sum", per_sample_weights=weight)
+    order = torch.arange(start.numel(), dtype=first.dtype, device=h.device)
+    return embedding_bag(order, sums, first, mode="sum")
 
 
 def _csr(edges: Edges, values: Tensor) -> Tensor:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
         size = (edges.num_dst, edges.num_src)
         return torch.sparse_csr_tensor(
             edges.indptr, edges.col, values, size, check_invariants=False

@@ -17,6 +17,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
+from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import mean_loss, scores
@@ -36,6 +37,7 @@ class Training:
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
     seed: int = 0
+    deterministic: bool = True  # same seed, same bits; without it a GPU is faster
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("eval_every", 1), ("patience", 0)):
@@ -115,7 +117,8 @@ class Trainer:
 
     def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
-        with seeded(self.training.seed, self.graph.device):
+        same_bits = reproducible(self.training.deterministic)
+        with seeded(self.training.seed, self.graph.device), same_bits:
             return self._fit(watchers)
 
     def step(self, seeds: Tensor) -> Tensor:
