@@ -13,6 +13,8 @@ from graphfm.model import Model
 from graphfm.run import Run, build
 from graphfm.training.trainer import Score, Watcher
 
+IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
@@ -47,7 +49,7 @@ def train(
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
     With `out` the run is written to that folder.
     """
-    name = "graph" if isinstance(graph, Graph) else str(graph)
+    name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     run = Run.make(**{"dataset": name, **options})
     return start(run, graph if isinstance(graph, Graph) else load(name), watchers, out)
 
@@ -63,7 +65,11 @@ def start(
         from graphfm.training.folder import RunFolder
 
         folder = RunFolder.create(Path(out), run, trainer.graph)
-        score = trainer.fit([folder, *watchers])
+        try:
+            score = trainer.fit([folder, *watchers])
+        except Exception:
+            folder.discard()
+            raise
         folder.finish(score)
     model = Model(
         backbone=trainer.backbone,

@@ -9,7 +9,7 @@ from pathlib import Path
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A path to write to; it takes the place of `path` when the block ends without an error."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    unfinished = path.parent / f".{path.name}.{os.getpid()}.unfinished"
     try:
         yield unfinished
         os.replace(unfinished, path)

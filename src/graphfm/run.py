@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
@@ -16,6 +17,7 @@ from graphfm.methods import METHODS
 from graphfm.training.trainer import Trainer, Training, check_trainable, seeded
 
 DEVICES = ("auto", "cpu", "cuda")
+MOST = {"layers": 1000, "hidden": 1 << 20, "seed": (1 << 63) - 1}  # more is a slip of the keyboard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class Run:
         known_name("method", method, METHODS)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
+        _check_sizes(given)
         network = _take(given, _backbone_options(backbone))
         how = _take(given, _method_options(method))
         training = Training(**_take(given, _defaults(Training)))
@@ -91,6 +94,7 @@ def build(run: Run, graph: Graph) -> Trainer:
 
 def pick_device(name: str) -> torch.device:
     """ "auto" is the GPU where there is one."""
+    known_name("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError("device is cuda, but torch sees no GPU; use --device cpu or auto")
     if name == "auto":
@@ -101,6 +105,14 @@ def pick_device(name: str) -> torch.device:
 def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     if name not in known:
         raise InputError(f"there is no {what} {name!r}; there is {', '.join(known)}")
+
+
+def _check_sizes(options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{name} is {value}; expected a finite number")
+        if name in MOST and abs(value) > MOST[name]:
+            raise InputError(f"{name} is {value}; expected at most {MOST[name]}")
 
 
 def _backbone_options(name: str) -> dict[str, Any]:

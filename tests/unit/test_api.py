@@ -49,3 +49,17 @@ graphfm.train(graph, epochs=1).model.predict(graph)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_training_that_fails_leaves_no_folder(make_graph, tmp_path):
+    graph = make_graph()
+    wild = Graph.from_edges(
+        graph.edge_index,
+        graph.x.sign() * 3e38,
+        graph.y,
+        train_mask=graph.train_mask,
+        val_mask=graph.val_mask,
+    )
+    with pytest.raises(InputError, match="the loss is"):
+        graphfm.train(wild, epochs=2, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -27,7 +27,7 @@ class GCNIISettings(Settings):
         super().__post_init__()
         if not 0 <= self.alpha <= 1:
             raise InputError(f"alpha is {self.alpha}; expected 0 to 1")
-        if self.theta <= 0:
+        if not 0 < self.theta < math.inf:
             raise InputError(f"theta is {self.theta}; expected a number above 0")
 
 

@@ -3,18 +3,21 @@
 import sys
 from typing import Annotated
 
+import torch
 import typer
 
 from graphfm.cli.listing import backbones, datasets, info, methods
+from graphfm.cli.output import Interrupted
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.train import train
 from graphfm.errors import InputError
 from graphfm.version import VERSION
 
+_NO_MEMORY = "DefaultCPUAllocator: can't allocate memory"  # torch has no type for it
+
 app = typer.Typer(
     name="graphfm",
     help="Train graph neural networks on large graphs.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -29,30 +32,48 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=False)
-    except InputError as error:
-        _fail(str(error))
+        code = app(prog_name="graphfm", standalone_mode=False)
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
+        _end(str(error) or "interrupted", 130)
     except Exception as error:
-        describe = getattr(error, "format_message", None)  # typer's own errors, click's or vendored
-        if describe is None:
+        message = _explain(error)
+        if message is None:
             raise
-        path = getattr(getattr(error, "ctx", None), "command_path", "graphfm")
-        _fail(f"{describe().rstrip('.')}; see '{path} --help'")
+        _end(message, 2)
+    if code == 130:  # what some versions of typer make of Ctrl-C
+        _end("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> None:
+def _explain(error: Exception) -> str | None:
+    """What a user can do about it; None of a mistake of ours."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or _NO_MEMORY in str(error):
+        return "there is not enough memory; use a smaller graph, or a lower --hidden or --layers"
+    if isinstance(error, OSError):
+        return str(error)
+    describe = getattr(error, "format_message", None)  # typer's own errors, click's or vendored
+    if describe is None:
+        return None
+    path = getattr(getattr(error, "ctx", None), "command_path", "graphfm")
+    return f"{describe().rstrip('.')}; see '{path} --help'"
+
+
+def _end(message: str, code: int) -> None:
     typer.echo("graphfm: " + " ".join(message.split()), err=True)
-    sys.exit(2)
+    sys.exit(code)

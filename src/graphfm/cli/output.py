@@ -10,6 +10,10 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 
 
+class Interrupted(Exception):  # noqa: N818
+    """Ctrl-C, and where that leaves the user."""
+
+
 def say(message: str) -> None:
     """Tell a person, on stderr."""
     typer.echo(message, err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from torch import Tensor
 
+from graphfm.api import IN_MEMORY
 from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
@@ -52,7 +53,7 @@ def predict(
     """
     name, graph, model = _load(run, dataset, device)
     try:
-        with atomic_path(out) as unfinished, unfinished.open("w", newline="") as stream:
+        with atomic_path(out) as path, path.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(["node", "name", "class", "probability"])
             writer.writerows(_rows(graph, model, model.predict(graph).cpu()))
@@ -66,7 +67,9 @@ def predict(
 
 def _load(run: Path, dataset: str | None, device: str) -> tuple[str, Graph, Model]:
     settings, model, trained_on = read_run(run)
-    graph = load(dataset or settings.dataset, device=pick_device(device))
+    if dataset is None and settings.dataset == IN_MEMORY:
+        raise InputError(f"{run} was trained on a graph in memory; save it and give --dataset FILE")
+    graph = load(dataset or trained_on.get("path") or settings.dataset, device=pick_device(device))
     if dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
         say(f"graphfm: warning: {settings.dataset} has changed since the run was made")
     return dataset or settings.dataset, graph, model

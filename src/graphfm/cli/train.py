@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.api import start
-from graphfm.cli.output import Json, print_json, say, size
+from graphfm.cli.output import Interrupted, Json, print_json, say, size
 from graphfm.cli.progress import ProgressBar
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.run import Run, pick_device
-from graphfm.training.folder import free_path
+from graphfm.training.folder import check_free, free_path
+from graphfm.training.trainer import check_trainable
 
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
 
@@ -89,6 +90,9 @@ def train(
         int | None, _option(TRAINING, "Epochs from one evaluation to the next.", "1")
     ] = None,
     seed: Annotated[int | None, _option(TRAINING, "Same seed, same numbers.", "0")] = None,
+    deterministic: Annotated[
+        bool | None, _option(TRAINING, "Same seed, same bits; a GPU is faster without.", "yes")
+    ] = None,
     device: Annotated[str, _option(RUN, "auto, cpu or cuda.", "auto")] = "auto",
     out: Annotated[
         Path | None, _option(RUN, "Folder for the run.", "a new one under runs/")
@@ -115,8 +119,10 @@ def train(
 def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
+    check_free(out or free_path(run))
     graph = load(run.dataset, device=device)
-    out = free_path(run) if out is None else out
+    check_trainable(graph)
+    out = out or free_path(run)  # again: another run may have begun meanwhile
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
@@ -126,8 +132,7 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
         with ProgressBar(run.training.epochs) as bar:
             result = start(run, graph, [bar], out)
     except KeyboardInterrupt:
-        say(_interrupted(out))
-        raise typer.Exit(130) from None
+        raise Interrupted(_interrupted(out)) from None
     score = result.score
     if json:
         print_json(result.to_json())
@@ -142,13 +147,10 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
 
 def _interrupted(out: Path) -> str:
     if not (out / "config.json").is_file():
-        return "graphfm: interrupted before training began; nothing was written"
+        return "interrupted before training began; nothing was written"
     if not (out / "model.safetensors").is_file():
-        return f"graphfm: interrupted in the first epoch; the run is in {out}, without a model"
-    return (
-        f"graphfm: interrupted; the run is in {out}, with the best model so far "
-        f"(graphfm evaluate {out})"
-    )
+        return f"interrupted in the first epoch; the run is in {out}, without a model"
+    return f"interrupted; the run is in {out}, with the best model so far (graphfm evaluate {out})"
 
 
 def _list(text: str | None, kind: type[Any] = str) -> Any:

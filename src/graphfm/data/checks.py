@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
     from graphfm.data.graph import Graph
 
 ROWS_AT_ONCE = 1 << 20  # checks of features never copy more rows than this
+MOST_CLASSES = 1 << 20  # a label beyond it is taken for a mistake, unless `num_classes` is given
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch computes little on them
 
 
 def as_tensor(name: str, value: Any) -> Tensor:
     """A detached tensor of numbers, from a tensor, an array or nested lists."""
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and value.dtype not in WIDE_UNSIGNED:
+        if value.layout != torch.strided or value.is_complex():
+            kind = f"{str(value.layout).removeprefix('torch.')} {_kind(value)}"
+            raise InputError(f"{name} is {kind}; expected a dense tensor of real numbers")
         return value.detach()
     try:
         array = np.asarray(value)
@@ -28,10 +34,15 @@ def as_tensor(name: str, value: Any) -> Tensor:
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} holds {array.dtype} values; expected numbers")
     if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64)  # torch computes little on wide unsigned types
-    if array.dtype.byteorder == ">":
+        if array.size and int(array.max()) > np.iinfo(np.int64).max:
+            raise InputError(f"{name} holds {array.max()}, which is too large")
+        array = array.astype(np.int64)
+    elif array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float64)
+    elif not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
+    return torch.from_numpy(np.require(array, requirements=("C", "W")))
 
 
 def as_edge_index(value: Any, num_nodes: int) -> Tensor:
@@ -92,9 +103,11 @@ def as_mask(name: str, value: Any, num_nodes: int) -> Tensor:
 
 
 def as_labels(
-    value: Any, num_nodes: int, num_classes: int | None, class_names: Sequence[str] | None
+    value: Any, num_nodes: int, num_classes: int | None, class_names: tuple[str, ...] | None
 ) -> tuple[Tensor, int]:
     """Labels in their stored type, and the number of classes."""
+    if num_classes is not None:
+        num_classes = _as_count("num_classes", num_classes)
     if num_classes is None and class_names is not None:
         num_classes = len(class_names)
     if value is None:
@@ -107,14 +120,34 @@ def as_labels(
             f"y has shape {tuple(y.shape)}; expected [{num_nodes}], one class per node, or "
             f"[{num_nodes}, num_classes] of 0 and 1 when a node has many"
         )
-    if y.is_floating_point() and not bool((y == y.round()).all()):
+    if y.is_floating_point() and not bool(((y == y.round()) & y.isfinite()).all()):
         raise InputError("y holds values that are not whole numbers; expected classes, -1 for none")
     if y.ndim == 1:
         y = y.long()
+        if num_classes is None and int(y.max()) >= MOST_CLASSES:
+            raise InputError(f"y holds label {int(y.max())}; for so many classes give num_classes")
         return y, int(y.max()) + 1 if num_classes is None else num_classes
+    if y.dtype in (torch.uint8, torch.bool):
+        y = y.to(torch.int16)  # -1 is 255 to an unsigned type
     if not bool(((y >= -1) & (y <= 1)).all()):
         raise InputError("multi-label y holds values other than 0 and 1 (and -1 for unlabelled)")
     return y.to(torch.int8), y.size(1) if num_classes is None else num_classes
+
+
+def as_names(name: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name} is a {type(value).__name__}; expected a list of names")
+    return tuple(value)
+
+
+def as_meta(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy that JSON can hold."""
+    try:
+        return dict(json.loads(json.dumps({} if value is None else value)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"meta is not a dictionary of JSON values: {error}") from None
 
 
 def check_graph(graph: Graph) -> None:
@@ -123,16 +156,19 @@ def check_graph(graph: Graph) -> None:
     _check_features(graph.x)
     _check_labels(graph)
     _check_masks(graph)
-    for name, names, count in (
-        ("node_names", graph.node_names, graph.num_nodes),
-        ("class_names", graph.class_names, graph.num_classes),
-    ):
-        if names is None:
-            continue
-        if not all(isinstance(item, str) for item in names):
-            raise InputError(f"{name} holds something that is not text; expected names only")
-        if len(names) != count:
-            raise InputError(f"there are {len(names)} {name}; expected {count}")
+    check_names("node_names", graph.node_names, graph.num_nodes)
+    check_names("class_names", graph.class_names, graph.num_classes)
+
+
+def check_names(name: str, names: tuple[str, ...] | None, count: int) -> None:
+    if names is None:
+        return
+    try:
+        "".join(names).encode()
+    except (TypeError, UnicodeEncodeError):
+        raise InputError(f"{name} holds something that is not text; expected names only") from None
+    if len(names) != count:
+        raise InputError(f"there are {len(names)} {name}; expected {count}")
 
 
 def _check_structure(graph: Graph) -> None:
@@ -155,7 +191,7 @@ def _check_structure(graph: Graph) -> None:
 
 
 def _check_features(x: Tensor) -> None:
-    if x.ndim != 2 or not x.is_floating_point():
+    if x.ndim != 2 or 0 in x.shape or not x.is_floating_point():
         raise InputError(f"x is {_kind(x)}; expected floating point [num_nodes, num_features]")
     for start in range(0, x.size(0), ROWS_AT_ONCE):
         bad = ~torch.isfinite(x[start : start + ROWS_AT_ONCE]).all(dim=1)
@@ -200,6 +236,12 @@ def _check_masks(graph: Graph) -> None:
             raise InputError(
                 f"{one}_mask and {other}_mask overlap in {count} nodes; a node is in one split only"
             )
+
+
+def _as_count(name: str, value: Any) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise InputError(f"{name} is {value!r}; expected a whole number, 0 or more")
+    return int(value)
 
 
 def _kind(tensor: Tensor) -> str:

@@ -84,8 +84,9 @@ class Graph:
         weight = None if edge_weight is None else checks.as_edge_weight(edge_weight, edges.size(1))
         if undirected:
             edges, weight = _both_ways(edges, weight, n)
-        order = torch.argsort(edges[1] * n + edges[0], stable=True)
-        labels, num_classes = checks.as_labels(y, n, num_classes, class_names)
+        order = _order(edges, weight, n)
+        classes = checks.as_names("class_names", class_names)
+        labels, num_classes = checks.as_labels(y, n, num_classes, classes)
         masks = {
             f"{split}_mask": checks.as_mask(f"{split}_mask", mask, n)
             for split, mask in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)
@@ -97,9 +98,9 @@ class Graph:
             y=labels,
             num_classes=num_classes,
             edge_weight=None if weight is None else weight[order],
-            node_names=None if node_names is None else tuple(node_names),
-            class_names=None if class_names is None else tuple(class_names),
-            meta=dict(meta or {}),
+            node_names=checks.as_names("node_names", node_names),
+            class_names=classes,
+            meta=checks.as_meta(meta),
             **masks,
         )
 
@@ -212,6 +213,15 @@ class Graph:
     def _targets(self) -> Tensor:
         ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
         return ids.repeat_interleave(self.degree, output_size=self.num_edges)
+
+
+def _order(edges: Tensor, weight: Tensor | None, n: int) -> Tensor:
+    """By target, then source, then weight: one order, however the edges are given."""
+    keys = edges[1] * n + edges[0]
+    if weight is None:
+        return torch.argsort(keys, stable=True)
+    by_weight = torch.argsort(weight, stable=True)
+    return by_weight[torch.argsort(keys[by_weight], stable=True)]
 
 
 def _both_ways(edges: Tensor, weight: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 REQUIRED = ("edge_index", "x")
 OPTIONAL = ("y", "train_mask", "val_mask", "test_mask", "edge_weight", "x_scale", "meta")
-BROKEN = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, OverflowError,
-    NotImplementedError, RuntimeError, SyntaxError, RecursionError, MemoryError,
-)  # fmt: skip
+IN_META = ("labels", "names", "num_classes")  # what `meta` holds beside the user's own
 
 
 def read_graph(path: Path) -> Graph:
@@ -42,36 +39,32 @@ def read_graph(path: Path) -> Graph:
         scale = arrays.pop("x_scale", None)
         if scale is not None:
             arrays["x"] = _dequantise(arrays["x"], scale)
-        elif arrays["x"].dtype == np.float16:
-            arrays["x"] = arrays["x"].astype(np.float32)
-        names = _names(meta, "names")
-        labels = _names(meta, "labels")
-        return Graph.from_edges(**arrays, node_names=names, class_names=labels, meta=meta)
+        elif arrays["x"].dtype.kind == "f" and arrays["x"].dtype.itemsize == 2:
+            arrays["x"] = arrays["x"].astype(np.float32)  # half precision saves disk only
+        labels, names, num_classes = (meta.pop(key, None) for key in IN_META)
+        return Graph.from_edges(
+            **arrays, node_names=names, class_names=labels, num_classes=num_classes, meta=meta
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """The arrays of a graph file by name, types and sizes checked before any is read."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     try:
-        with zipfile.ZipFile(path) as archive:
-            known = [key for key in REQUIRED + OPTIONAL if f"{key}.npy" in archive.namelist()]
-            if missing := [key for key in REQUIRED if key not in known]:
-                held = ", ".join(archive.namelist()[:8]) or "nothing"
-                raise InputError(
-                    f"{path}: no {' and no '.join(missing)} in it (it holds {held}); "
-                    f"expected {', '.join(REQUIRED)} and optionally {', '.join(OPTIONAL)}"
-                )
-            total = sum(_check_member(archive, key) for key in known)
+        if not path.is_file():
+            raise InputError("not a file" if path.exists() else "no such file")
+        with warnings.catch_warnings(), zipfile.ZipFile(path) as archive:
+            warnings.simplefilter("ignore")  # of numpy, about old headers
+            keys = _check_names(archive)
+            total = sum(_check_member(archive, key) for key in keys)
             if total > physical_memory():
-                raise InputError(f"{path}: its arrays take {total:,} bytes, more than the memory")
-            return {key: _read_member(archive, key) for key in known}
+                raise InputError(f"its arrays take {total:,} bytes, more than the memory")
+            return {key: _read_member(archive, key) for key in keys}
     except InputError as error:
-        raise (error if str(path) in str(error) else InputError(f"{path}: {error}")) from None
-    except BROKEN as error:
-        reason = str(error) or type(error).__name__
+        raise InputError(f"{path}: {error}") from None
+    except Exception as error:  # each parser below has errors of its own: zip, zlib, lzma, numpy
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputError(
             f"{path}: damaged, or not an .npz file ({reason}); write it again with Graph.save"
         ) from None
@@ -79,9 +72,11 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 def write_graph(graph: Graph, path: Path) -> None:
     graph = graph.to("cpu")
-    meta = {key: value for key, value in graph.meta.items() if key not in ("names", "labels")}
+    meta = {key: value for key, value in graph.meta.items() if key not in IN_META}
     if graph.class_names is not None:
         meta["labels"] = list(graph.class_names)
+    elif graph.num_classes:
+        meta["num_classes"] = graph.num_classes
     if graph.node_names is not None:
         meta["names"] = list(graph.node_names)
     x = graph.x.float() if graph.x.dtype == torch.bfloat16 else graph.x  # numpy has no bfloat16
@@ -99,6 +94,24 @@ def write_graph(graph: Graph, path: Path) -> None:
         arrays["edge_weight"] = graph.edge_weight.numpy()
     with atomic_path(path) as unfinished, unfinished.open("wb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **arrays)
+
+
+def _check_names(archive: zipfile.ZipFile) -> list[str]:
+    """The keys of the arrays in it that make a graph."""
+    names = archive.namelist()
+    if len(set(names)) != len(names):
+        raise InputError("it holds two arrays of one name")
+    for info in archive.infolist():
+        archive.open(info).close()  # refuses a name that differs from the one beside the data
+        if info.comment:
+            raise InputError("its directory is damaged")  # the comment may be further entries
+    known = [key for key in REQUIRED + OPTIONAL if f"{key}.npy" in names]
+    if missing := [key for key in REQUIRED if key not in known]:
+        raise InputError(
+            f"no {' and no '.join(missing)} in it (it holds {', '.join(names[:8]) or 'nothing'}); "
+            f"expected {', '.join(REQUIRED)} and optionally {', '.join(OPTIONAL)}"
+        )
+    return known
 
 
 def _check_member(archive: zipfile.ZipFile, key: str) -> int:
@@ -144,18 +157,11 @@ def _parse_meta(array: Array | None) -> dict[str, Any]:
         return {}
     try:
         meta = json.loads(str(array.item()))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, SystemError):  # the last of numpy, for what is no letter
         raise InputError("meta is not one JSON text; expected a JSON object as a string") from None
     if not isinstance(meta, dict):
         raise InputError(f"meta is a JSON {type(meta).__name__}; expected an object")
     return meta
-
-
-def _names(meta: dict[str, Any], key: str) -> list[str] | None:
-    names = meta.pop(key, None)
-    if names is not None and not isinstance(names, list):
-        raise InputError(f"meta[{key!r}] is a {type(names).__name__}; expected a list of names")
-    return names
 
 
 def _dequantise(x: Array, scale: Array) -> Array:
@@ -164,5 +170,8 @@ def _dequantise(x: Array, scale: Array) -> Array:
             f"x_scale has shape {list(scale.shape)} for x of shape {list(x.shape)}; "
             "expected one number per column"
         )
-    product: Array = x.astype(np.float32) * scale.astype(np.float32)
+    if not np.isfinite(scale).all():
+        raise InputError("x_scale holds NaN or infinite values")
+    with np.errstate(over="ignore"):  # infinite features are refused later
+        product: Array = x.astype(np.float32) * scale.astype(np.float32)
     return product

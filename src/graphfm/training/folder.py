@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import re
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
+from graphfm.data import checks
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
@@ -39,10 +42,9 @@ class RunFolder(Watcher):
     @classmethod
     def create(cls, path: Path, run: Run, graph: Graph) -> RunFolder:
         """Make a folder at `path`, which must be new or empty."""
+        check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
-                raise InputError(f"{path} is not empty; choose another --out, or remove it")
             folder = cls(path)
             folder._write_json(CONFIG, _describe(run, graph))
         except OSError as error:
@@ -66,9 +68,35 @@ class RunFolder(Watcher):
         with atomic_path(self.path / PICTURE) as unfinished:
             draw_curves(self._records, score, unfinished)
 
+    def discard(self) -> None:
+        """Leave nothing of a run that failed before it had a model."""
+        if not (self.path / WEIGHTS).exists():
+            with suppress(OSError):
+                for name in (CONFIG, METRICS):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+
     def _write_json(self, name: str, record: dict[str, Any]) -> None:
         with atomic_path(self.path / name) as unfinished:
             unfinished.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def check_free(path: Path) -> None:
+    """Refuse a place where no run can be written; leaves it as it was."""
+    missing: list[Path] = []
+    try:
+        missing = [place for place in (path, *path.parents) if not place.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise InputError(f"{path} is not empty; choose another --out, or remove it")
+        with TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+    finally:
+        for place in missing:
+            with suppress(OSError):
+                place.rmdir()
 
 
 def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
@@ -79,7 +107,8 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
         raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
     try:
         run, graph = Run.from_json(config["run"]), config["graph"]
-        names = graph["class_names"]
+        names = checks.as_names("class_names", graph["class_names"])
+        checks.check_names("class_names", names, graph["num_classes"])
         backbone = make_backbone(
             run.backbone, graph["num_features"], graph["num_classes"], **run.backbone_settings
         )
@@ -88,7 +117,7 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
             num_features=graph["num_features"],
             num_classes=graph["num_classes"],
             multi_label=graph["multi_label"],
-            class_names=None if names is None else tuple(names),
+            class_names=names,
         )
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise InputError(f"{path / CONFIG} is not the config of a run: {error}") from None
@@ -125,6 +154,7 @@ def _describe(run: Run, graph: Graph) -> dict[str, Any]:
             "multi_label": graph.multi_label,
             "class_names": None if graph.class_names is None else list(graph.class_names),
             "fingerprint": graph.fingerprint,
+            "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
         },
         "versions": {
             "graphfm": graphfm.__version__,
@@ -143,7 +173,7 @@ def _device_name(device: torch.device) -> str:
 
 def free_path(run: Run) -> Path:
     """runs/debian-full-sage, or the same with the first free number behind it."""
-    dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))
+    dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))[:100]
     name = f"{dataset}-{run.method}-{run.backbone}"
     number = 1
     while (path := Path("runs") / (name if number == 1 else f"{name}-{number}")).exists():

@@ -165,9 +165,9 @@ class Trainer:
                 best, best_epoch = val, number
                 best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
             for watcher in watchers:
-                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
                 if improved:
                     watcher.on_best(self.backbone)
+                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
             if val is not None and 0 < settings.patience <= number - best_epoch:
                 break
         self.backbone.load_state_dict(best_state)

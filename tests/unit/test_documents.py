@@ -1,0 +1,40 @@
+"""What the documents say can be run, runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def python_blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/npz.md"])
+def test_python_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = python_blocks(name)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, name, "exec"), {})
+
+
+def test_the_example_of_the_api_is_at_most_fifteen_lines():
+    (example,) = python_blocks("README.md")
+    assert len(example.strip().splitlines()) <= 15
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        *(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md")),
+    ],
+)
+def test_links_lead_somewhere(name):
+    text = (ROOT / name).read_text()
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / name).parent / target).exists(), target
