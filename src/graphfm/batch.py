@@ -19,6 +19,7 @@ class Edges:
     col: Tensor  # [num_edges] source position of each edge
     weight: Tensor  # [num_edges] normalised, importance-corrected
     num_src: int
+    fanout: int | None = None  # where edge j of row i reads source num_dst + i * fanout + j
 
     @property
     def num_dst(self) -> int:

@@ -7,9 +7,12 @@ computed from what it sees. Backbones know neither, so any method runs on any of
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from graphfm.estimators.aggregate_momentum import AggregateMomentum
 from graphfm.estimators.base import Estimator, Exact
+from graphfm.estimators.control_variate import ControlVariate
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.full import FullSampler
+from graphfm.samplers.neighbor import NeighborSampler
 
 
 @dataclass(frozen=True)
@@ -30,4 +33,32 @@ def full() -> Method:
     return Method(FullSampler())
 
 
-METHODS: Mapping[str, Callable[..., Method]] = {"full": full}
+def graphsage(*, fanout: tuple[int, ...] = (10,), batch_size: int = 512) -> Method:
+    """GraphSAGE: a few sampled neighbours per node and layer. Cheap, unbiased, noisy."""
+    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size))
+
+
+def graphfm_ib(
+    *,
+    fanout: tuple[int, ...] = (1,),
+    batch_size: int = 512,
+    beta: tuple[float, ...] = (0.3,),
+    start: str = "fresh",
+) -> Method:
+    """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
+    sampler = NeighborSampler(fanout=fanout, batch_size=batch_size)
+    return Method(sampler, AggregateMomentum(beta=beta, start=start))
+
+
+def vr_gcn(*, fanout: tuple[int, ...] = (2,), batch_size: int = 512) -> Method:
+    """VR-GCN: all neighbours as they were last seen, and a sample of how they changed."""
+    sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
+    return Method(sampler, ControlVariate())
+
+
+METHODS: Mapping[str, Callable[..., Method]] = {
+    "full": full,
+    "graphsage": graphsage,
+    "graphfm-ib": graphfm_ib,
+    "vr-gcn": vr_gcn,
+}

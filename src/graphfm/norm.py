@@ -1,4 +1,7 @@
-"""All that is odd about batch norm: rows that only pad a batch must not count."""
+"""All that is odd about batch norm and dropout: what must not count, and when."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -37,3 +40,21 @@ class MaskedBatchNorm(nn.Module):
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
         return mean, var
+
+
+@contextmanager
+def without_noise(module: nn.Module) -> Iterator[None]:
+    """No dropout, and batch norms that use the batch's statistics but do not learn from it."""
+    dropouts = [m for m in module.modules() if isinstance(m, nn.Dropout) and m.training]
+    norms = [(m, m.momentum) for m in module.modules() if isinstance(m, MaskedBatchNorm)]
+    for dropout in dropouts:
+        dropout.eval()
+    for norm, _ in norms:
+        norm.momentum = 0.0
+    try:
+        yield
+    finally:
+        for dropout in dropouts:
+            dropout.train()
+        for norm, momentum in norms:
+            norm.momentum = momentum

@@ -43,7 +43,7 @@ class Adjacency:
         indptr = graph.indptr.to(_index_type(graph.num_edges))
         col = graph.indices.to(indptr.dtype)
         rows = ids.repeat_interleave(graph.degree, output_size=graph.num_edges)
-        edges = Edges(indptr, col, self._weights(rows, col, slice(None)), graph.num_nodes)
+        edges = Edges(indptr, col, self.weights(rows, col, slice(None)), graph.num_nodes)
         return Block(ids, edges, graph.degree.float(), self.self_weight)
 
     def block(self, dst_ids: Tensor) -> Block:
@@ -59,12 +59,13 @@ class Adjacency:
         neighbor_ids = graph.indices[position].long()
         src_ids, col = _targets_first(dst_ids, neighbor_ids, graph.num_nodes)
         index_type = _index_type(max(num_edges, src_ids.numel()))
-        weight = self._weights(dst_ids[target], neighbor_ids, position)
+        weight = self.weights(dst_ids[target], neighbor_ids, position)
         edges = Edges(indptr.to(index_type), col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
         return Block(src_ids, edges, degree.float(), own)
 
-    def _weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
+    def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
+        """Entries of the matrix, of edges given by both ends and their position in the graph."""
         graph = self.graph
         if graph.edge_weight is None:
             weight = torch.ones(src_ids.numel(), device=graph.device)

@@ -7,6 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from graphfm.batch import Block
+from graphfm.errors import InputError
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable
 
@@ -28,6 +29,8 @@ class Estimator:
     """Complete the sources, aggregate, record. The defaults are exact."""
 
     views: ClassVar[frozenset[str]] = frozenset()  # optional Block fields this estimator reads
+    keeps_history: ClassVar[bool] = False
+    recording: bool = True  # off in a pass whose rows are not fit for the histories
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         """Create the histories. Called once, before training."""
@@ -55,9 +58,28 @@ class Estimator:
         step = LayerStep(depth, layer, block, h, h0)
         agg = self.aggregate(step)
         out = layer.update(agg, block.targets(h, h0))
-        self.record(step, agg, out)
+        if self.recording:
+            self.record(step, agg.detach(), out.detach())
         return out
 
 
 class Exact(Estimator):
     """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
+
+
+def check_beta(beta: tuple[float, ...]) -> None:
+    if not beta or not all(0 <= value <= 1 for value in beta):
+        said = ",".join(map(str, beta)) or "empty"
+        raise InputError(
+            f"beta is {said}; expected numbers from 0 to 1, one for all or one a layer"
+        )
+
+
+def per_layer(name: str, values: tuple[float, ...], num_layers: int) -> tuple[float, ...]:
+    """One value for each layer, of one given for all or one given for each."""
+    if len(values) not in (1, num_layers):
+        raise InputError(
+            f"{name} has {len(values)} numbers and the network {num_layers} layers; "
+            "give one number per layer, or one for all"
+        )
+    return values if len(values) == num_layers else values * num_layers

@@ -32,7 +32,7 @@ def reproducible(wanted: bool) -> Iterator[None]:
 
 def weighted_sum(h: Tensor, block: Block) -> Tensor:
     """Sum of the sources' rows, each times its edge's weight, and of the target's own row."""
-    out: Tensor = _Product.apply(h, block.edges)  # type: ignore[no-untyped-call]
+    out = _fixed_sum(h, block.edges) if block.edges.fanout else _product(h, block.edges)
     if block.self_weight is not None:
         out = out + block.self_weight.unsqueeze(1) * h[: block.num_dst]
     return out
@@ -41,17 +41,31 @@ def weighted_sum(h: Tensor, block: Block) -> Tensor:
 def segment_max(h: Tensor, block: Block) -> Tensor:
     """Largest value among the sources of each target, per column; 0 where there are none."""
     edges = block.edges
-    if h.device.type == "cpu":
+    if edges.fanout:
+        out = h[edges.num_dst :].view(edges.num_dst, edges.fanout, -1).amax(dim=1)
+    elif h.device.type == "cpu":
         ones = torch.ones_like(edges.weight, dtype=h.dtype)
-        largest: Tensor = torch.sparse.mm(_csr(edges, ones), h, "amax")
-        return largest
-    out = torch.segment_reduce(h[edges.col], "max", offsets=edges.indptr.long(), axis=0)
-    return out.masked_fill((edges.indptr.diff() == 0).unsqueeze(1), 0.0)
+        out = torch.sparse.mm(_csr(edges, ones), h, "amax")
+    else:
+        out = torch.segment_reduce(h[edges.col], "max", offsets=edges.indptr.long(), axis=0)
+    return out.masked_fill((block.degree == 0).unsqueeze(1), 0.0)
 
 
 def segment_min(h: Tensor, block: Block) -> Tensor:
     """Smallest value among the sources of each target, per column; 0 where there are none."""
     return -segment_max(-h, block)
+
+
+def _product(h: Tensor, edges: Edges) -> Tensor:
+    out: Tensor = _Product.apply(h, edges)  # type: ignore[no-untyped-call]
+    return out
+
+
+def _fixed_sum(h: Tensor, edges: Edges) -> Tensor:
+    """The sources of a row lie side by side: no index, no sort, in either direction."""
+    shape = (edges.num_dst, edges.fanout or 0, -1)
+    weight = edges.weight.to(h.dtype).view(*shape)
+    return (h[edges.num_dst :].view(*shape) * weight).sum(dim=1)
 
 
 class _Product(torch.autograd.Function):

@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 
 from graphfm.backbones.base import Backbone
+from graphfm.batch import Batch
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
+from graphfm.norm import without_noise
 from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
@@ -108,6 +110,8 @@ class Trainer:
             backbone.layers,
             lambda width: DeviceTable(graph.num_nodes, width, device=graph.device),
         )
+        dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
+        self.noisy = method.estimator.keeps_history and dropout
         self.infer = LayerwiseInference(adjacency)
         self.optimizer = torch.optim.Adam(
             backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
@@ -128,7 +132,10 @@ class Trainer:
         if batch.loss_weight is not None:
             weight = weight * batch.loss_weight
         x = graph.x[batch.input_ids].float()
+        self.method.estimator.recording = not self.noisy
         logits = self.backbone(x, batch, self.method.estimator)
+        if self.noisy:
+            self._record(x, batch)
         loss = mean_loss(logits, graph.y[batch.target_ids], weight)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -136,6 +143,13 @@ class Trainer:
             torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
         self.optimizer.step()
         return loss.detach()
+
+    @torch.no_grad()
+    def _record(self, x: Tensor, batch: Batch) -> None:
+        """A second pass for the histories alone, so that no dropout gets into them."""
+        self.method.estimator.recording = True
+        with without_noise(self.backbone):
+            self.backbone(x, batch, self.method.estimator)
 
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss."""

@@ -1,0 +1,35 @@
+"""VR-GCN (Chen et al., 2018): the whole neighbourhood as it was, corrected by a sampled change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from graphfm.estimators.base import Estimator, LayerStep, NewTable
+from graphfm.layer import GraphLayer
+
+
+@dataclass(kw_only=True)
+class ControlVariate(Estimator):
+    """A^(h) - A^(h~) + A(h~), where h~ are the layer's inputs as they were last seen.
+
+    Unbiased for a linear aggregator, and exact once h~ = h. For others it is three aggregates of
+    real rows, each meaningful, and nothing is promised of their sum.
+    """
+
+    views: ClassVar[frozenset[str]] = frozenset({"full"})
+    keeps_history: ClassVar[bool] = True
+
+    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
+        self.histories = [new_table(layer.in_width) for layer in layers]
+
+    def aggregate(self, step: LayerStep) -> Tensor:
+        layer, block, past = step.layer, step.block, self.histories[step.depth]
+        assert block.full is not None  # guaranteed by Method
+        fresh = layer.aggregate(step.h, block)
+        stale = layer.aggregate(past.pull(block.src_ids), block)
+        return fresh - stale + layer.aggregate(past.pull(block.full.src_ids), block.full)
+
+    def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
+        self.histories[step.depth].push(step.block.src_ids, step.h)

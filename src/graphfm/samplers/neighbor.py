@@ -1,0 +1,104 @@
+"""A few sampled neighbours per node and layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch, Block, Edges
+from graphfm.data.adjacency import Adjacency
+from graphfm.errors import InputError
+from graphfm.samplers.base import Sampler
+
+GOLDEN = -7046029254386353131  # 2^64 / golden ratio as a signed number: odd, and mixes well
+
+
+@dataclass(kw_only=True)
+class NeighborSampler(Sampler):
+    """`fanout[k]` neighbours of each node that layer k + 1 writes (GraphSAGE, Hamilton et al.).
+
+    The estimate of a weighted sum is unbiased whatever the weights: of the d neighbours of v, r
+    are picked at equal distances from a random start, and their weights multiplied by d / r. Where
+    r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
+    for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
+    the same row, both times. Nothing is sorted and no duplicate removed: every shape follows from
+    the number of seeds alone.
+    """
+
+    fanout: tuple[int, ...]  # one per layer, input first; or one for all
+    batch_size: int
+    every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
+
+    def __post_init__(self) -> None:
+        if not self.fanout or min(self.fanout) < 1:
+            said = ",".join(map(str, self.fanout)) or "empty"
+            raise InputError(f"fanout is {said}; expected numbers of 1 or more, one per layer")
+        if self.batch_size < 1:
+            raise InputError(f"batch_size is {self.batch_size}; expected 1 or more")
+
+    @property
+    def views(self) -> frozenset[str]:
+        return frozenset({"full"}) if self.every_neighbor else frozenset()
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        if num_layers and len(self.fanout) not in (1, num_layers):
+            raise InputError(
+                f"fanout has {len(self.fanout)} numbers and the network {num_layers} layers; "
+                "give one number per layer, or one for all"
+            )
+        self.adjacency, graph = adjacency, adjacency.graph
+        self.fanouts = (self.fanout * num_layers)[:num_layers]
+        self.train_ids = graph.train_mask.nonzero().squeeze(1)
+
+    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
+        order = torch.randperm(self.train_ids.numel(), generator=rng, device=rng.device)
+        return torch.split(self.train_ids[order], self.batch_size)
+
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        blocks: list[Block] = []
+        src_ids = seeds
+        for fanout in reversed(self.fanouts):
+            salt = torch.randint(1 << 62, (1,), generator=rng, device=rng.device)
+            blocks.insert(0, self._block(src_ids, fanout, salt))
+            src_ids = blocks[0].src_ids
+        return Batch(src_ids, seeds, tuple(blocks))
+
+    def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> Block:
+        position, factor = self._pick(dst_ids, fanout, salt)
+        indices, num_dst = self.adjacency.graph.indices, dst_ids.numel()
+        targets = dst_ids.repeat_interleave(fanout)
+        if indices.numel() == 0:
+            neighbor_ids = targets
+        else:
+            position = position.clamp(max=indices.numel() - 1)  # an isolated node points anywhere
+            neighbor_ids = indices[position].long()
+        weight = factor * self.adjacency.weights(targets, neighbor_ids, position)
+        first = torch.arange(num_dst + 1, dtype=torch.int32, device=dst_ids.device) * fanout
+        col = torch.arange(
+            num_dst, num_dst * (fanout + 1), dtype=torch.int32, device=dst_ids.device
+        )
+        src_ids = torch.cat([dst_ids, neighbor_ids])
+        own = self.adjacency.self_weight
+        return Block(
+            src_ids,
+            Edges(first, col, weight, src_ids.numel(), fanout),
+            self.adjacency.graph.degree[dst_ids].float(),
+            None if own is None else own[dst_ids],
+            full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
+        )
+
+    def _pick(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Tensor, Tensor]:
+        """Positions of the picked edges in the graph, and what to multiply their weights by."""
+        graph = self.adjacency.graph
+        degree = graph.degree[dst_ids].unsqueeze(1)
+        slot = torch.arange(fanout, device=dst_ids.device)
+        hashed = ((dst_ids ^ salt) * GOLDEN >> 40) & 0xFFFFFF
+        start = hashed.double().unsqueeze(1) / 2**24
+        spread = ((start + slot) / fanout * degree).long()
+        few = degree <= fanout  # all of them, and then the same again without weight
+        pick = torch.where(few, slot % degree.clamp(min=1), spread)
+        factor = torch.where(few, (slot < degree).float(), degree / fanout)
+        return (graph.indptr[dst_ids].unsqueeze(1) + pick).flatten(), factor.flatten()
