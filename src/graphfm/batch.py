@@ -77,7 +77,8 @@ class Block:
     self_weight: Tensor | None = None  # [num_dst]
     valid: Tensor | None = None
     full: Block | None = None  # same targets, every neighbour
-    from_halo: Block | None = None  # same nodes, halo as targets
+    from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
+    share: Tensor | None = None  # [num_dst] of a target's total weight, what these edges carry
 
     @property
     def num_src(self) -> int:
@@ -113,3 +114,18 @@ class Batch:
 def offsets(counts: Tensor) -> Tensor:
     """[n] counts -> [n + 1] starting positions."""
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def expand_rows(indptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Of all entries of some rows of a CSR: which of `rows` each is in, and where it stands."""
+    count = indptr[rows + 1] - indptr[rows]
+    start = offsets(count)
+    row = torch.arange(rows.numel(), device=rows.device)
+    row = row.repeat_interleave(count, output_size=int(start[-1]))
+    shift = (indptr[rows] - start[:-1])[row]
+    return row, torch.arange(row.numel(), device=rows.device) + shift
+
+
+def halo_first(h: Tensor, num_dst: int) -> Tensor:
+    """Reorder [targets, halo] rows to [halo, targets], the order `from_halo` has."""
+    return torch.cat([h[num_dst:], h[:num_dst]])

@@ -29,6 +29,11 @@ class GraphLayer(nn.Module, ABC):
         self.residual = residual and in_width == out_width
         self.activation = activation
 
+    @property
+    def is_linear(self) -> bool:
+        """Is `aggregate` a linear map of the rows? Only then can it be sampled without bias."""
+        return True
+
     @abstractmethod
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         """Combine source rows along the edges: [num_src, in_width] -> [num_dst, agg_width]."""

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
 from graphfm.estimators.base import Estimator, Exact
 from graphfm.estimators.control_variate import ControlVariate
+from graphfm.estimators.halo_difference import HaloDifference
+from graphfm.estimators.halo_history import HaloHistory
 from graphfm.samplers.base import Sampler
+from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.full import FullSampler
 from graphfm.samplers.neighbor import NeighborSampler
 
@@ -44,16 +47,64 @@ def graphfm_ib(
     batch_size: int = 512,
     beta: tuple[float, ...] = (0.3,),
     start: str = "fresh",
+    exact_first_hop: bool = True,
 ) -> Method:
     """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
-    sampler = NeighborSampler(fanout=fanout, batch_size=batch_size)
-    return Method(sampler, AggregateMomentum(beta=beta, start=start))
+    estimator = AggregateMomentum(beta=beta, start=start, exact_first_hop=exact_first_hop)
+    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size), estimator)
 
 
-def vr_gcn(*, fanout: tuple[int, ...] = (2,), batch_size: int = 512) -> Method:
+def vr_gcn(
+    *, fanout: tuple[int, ...] = (2,), batch_size: int = 512, exact_first_hop: bool = True
+) -> Method:
     """VR-GCN: all neighbours as they were last seen, and a sample of how they changed."""
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
-    return Method(sampler, ControlVariate())
+    return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
+
+
+def gas(
+    *,
+    parts: int = 24,
+    parts_per_batch: int = 4,
+    compensate: bool = False,
+    exact_first_hop: bool = True,
+) -> Method:
+    """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
+    estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
+    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
+
+
+def graphfm_ob(
+    *,
+    parts: int = 24,
+    parts_per_batch: int = 4,
+    beta: tuple[float, ...] = (0.3,),
+    partial: str = "rescaled",
+    threshold: int = 0,
+    compensate: bool = False,
+    exact_first_hop: bool = True,
+) -> Method:
+    """GraphFM-OB: GNNAutoScale, where the batch also moves the memory of its neighbours."""
+    estimator = HaloHistory(
+        beta=beta,
+        partial=partial,
+        threshold=threshold,
+        compensate=compensate,
+        exact_first_hop=exact_first_hop,
+    )
+    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
+
+
+def graphfm_delta(
+    *,
+    parts: int = 24,
+    parts_per_batch: int = 4,
+    compensate: bool = False,
+    exact_first_hop: bool = True,
+) -> Method:
+    """GraphFM-delta (ours): neighbours outside are computed from sums kept up to date."""
+    estimator = HaloDifference(compensate=compensate, exact_first_hop=exact_first_hop)
+    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
 
 
 METHODS: Mapping[str, Callable[..., Method]] = {
@@ -61,4 +112,7 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     "graphsage": graphsage,
     "graphfm-ib": graphfm_ib,
     "vr-gcn": vr_gcn,
+    "gas": gas,
+    "graphfm-ob": graphfm_ob,
+    "graphfm-delta": graphfm_delta,
 }

@@ -58,3 +58,16 @@ def without_noise(module: nn.Module) -> Iterator[None]:
             dropout.train()
         for norm, momentum in norms:
             norm.momentum = momentum
+
+
+@contextmanager
+def frozen_statistics(module: nn.Module) -> Iterator[None]:
+    """Batch norms use their running statistics, and leave them as they are."""
+    norms = [m for m in module.modules() if isinstance(m, MaskedBatchNorm) and m.training]
+    for norm in norms:
+        norm.eval()
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.train()

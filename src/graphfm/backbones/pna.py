@@ -61,6 +61,10 @@ class PNALayer(GraphLayer):
         self.root = nn.Linear(in_width, out_width, bias=False)
         self.register_buffer("mean_log_degree", torch.ones(()))
 
+    @property
+    def is_linear(self) -> bool:
+        return self.aggregators == ("mean",)
+
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         parts, mean = [], None
         if "mean" in self.aggregators or "std" in self.aggregators:

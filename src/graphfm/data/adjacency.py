@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Edges, offsets
+from graphfm.batch import Block, Edges, expand_rows, offsets
 from graphfm.data.graph import Graph
 
 
@@ -36,6 +37,13 @@ class Adjacency:
         scale = _safe_power(graph.weighted_degree + loop, -0.5)
         return Adjacency(graph, scale, scale, loop * scale.square())
 
+    @cached_property
+    def row_sums(self) -> Tensor:
+        """[num_nodes] total weight of each row, diagonal included."""
+        edges = self.full_block().edges
+        sums = torch.segment_reduce(edges.weight, "sum", offsets=self.graph.indptr, initial=0)
+        return sums if self.self_weight is None else sums + self.self_weight
+
     def full_block(self) -> Block:
         """All nodes from all nodes, in the order of their ids."""
         graph = self.graph
@@ -50,17 +58,12 @@ class Adjacency:
         """Every in-neighbour of `dst_ids`, which must be distinct."""
         graph = self.graph
         degree = graph.degree[dst_ids]
-        indptr = offsets(degree)
-        num_edges = int(indptr[-1])
-        target = torch.arange(dst_ids.numel(), device=graph.device)
-        target = target.repeat_interleave(degree, output_size=num_edges)
-        shift = (graph.indptr[dst_ids] - indptr[:-1])[target]
-        position = torch.arange(num_edges, device=graph.device) + shift
+        target, position = expand_rows(graph.indptr, dst_ids)
         neighbor_ids = graph.indices[position].long()
         src_ids, col = _targets_first(dst_ids, neighbor_ids, graph.num_nodes)
-        index_type = _index_type(max(num_edges, src_ids.numel()))
+        index_type = _index_type(max(position.numel(), src_ids.numel()))
         weight = self.weights(dst_ids[target], neighbor_ids, position)
-        edges = Edges(indptr.to(index_type), col.to(index_type), weight, src_ids.numel())
+        edges = Edges(offsets(degree).to(index_type), col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
         return Block(src_ids, edges, degree.float(), own)
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphfm.batch import offsets
+from graphfm.batch import expand_rows, offsets
 from graphfm.data import checks
 from graphfm.errors import InputError
 
@@ -174,6 +174,19 @@ class Graph:
         loops[targets[targets == self.indices]] = True
         return loops
 
+    @cached_property
+    def _out_edges(self) -> tuple[Tensor, Tensor, Tensor]:
+        """CSR of out-neighbours: offsets, their ids, and each edge's position in `indices`."""
+        order = torch.argsort(self.indices, stable=True)
+        counts = torch.bincount(self.indices, minlength=self.num_nodes)
+        return offsets(counts), self._targets()[order], order
+
+    def out_edges_of(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Edges that leave `ids`: position in `ids`, the node reading it, position in `indices`."""
+        indptr, targets, order = self._out_edges
+        source, place = expand_rows(indptr, ids)
+        return source, targets[place].long(), order[place]
+
     @property
     def edge_index(self) -> Tensor:
         """[2, num_edges] int64, sorted by target then source."""
@@ -189,7 +202,7 @@ class Graph:
         if torch.device(device) == self.device:
             return self
         moved = copy.copy(self)
-        for name in ("degree", "weighted_degree", "fingerprint"):
+        for name in ("degree", "weighted_degree", "fingerprint", "_out_edges"):
             moved.__dict__.pop(name, None)
         for name, tensor in self._tensors():
             object.__setattr__(moved, name, tensor.to(device))

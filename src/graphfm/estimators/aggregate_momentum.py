@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
-from graphfm.estimators.base import Estimator, LayerStep, NewTable, check_beta, per_layer
+from graphfm.estimators.base import Estimator, check_beta, per_layer
+from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
+from graphfm.tables.base import NodeTable
 
 STARTS = ("fresh", "zero")
 
@@ -21,14 +23,16 @@ class AggregateMomentum(Estimator):
     The gradient flows through the fresh part alone. A^ is unbiased only for linear aggregators; a
     maximum or a deviation is averaged as it was sampled.
 
-    `start="fresh"`: in a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
-    takes the fresh value whole and the history is the average of what was seen, not of that and
-    zero. `start="zero"` is the paper's.
+    `start="fresh"`: at a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
+    takes the fresh value whole, and the history is an average of what was seen rather than of
+    that and zero. `start="zero"` is the paper's.
     """
 
+    keeps_history: ClassVar[bool] = True
+    history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
-    keeps_history: ClassVar[bool] = True
+    exact_first_hop: bool = True
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
@@ -37,8 +41,17 @@ class AggregateMomentum(Estimator):
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         self.betas = per_layer("beta", self.beta, len(layers))
-        self.histories = [new_table(layer.agg_width) for layer in layers]
-        self.visits = [new_table(1) for _ in layers]
+        known = 0 if self.first_hop is None else 1  # what never changes needs no history
+        self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
+        self.visits = {d: new_table(1) for d in self.histories}
+
+    def tables(self) -> dict[str, NodeTable]:
+        named = {f"aggregate.{depth}": table for depth, table in self.histories.items()}
+        return named | {f"visits.{depth}": table for depth, table in self.visits.items()}
+
+    def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        ids = torch.arange(degree.numel(), device=degree.device)
+        return {depth: table.pull(ids) for depth, table in self.histories.items()}
 
     def aggregate(self, step: LayerStep) -> Tensor:
         past = self.histories[step.depth].pull(step.block.dst_ids)
@@ -46,13 +59,14 @@ class AggregateMomentum(Estimator):
         return torch.lerp(past, fresh, self._weight(step).expand_as(fresh))
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
-        ids = step.block.dst_ids
-        self.histories[step.depth].push(ids, agg)
-        self.visits[step.depth].push(ids, self.visits[step.depth].pull(ids) + 1)
+        if step.depth in self.histories:
+            ids, visits = step.block.dst_ids, self.visits[step.depth]
+            self.histories[step.depth].push(ids, agg)
+            visits.push(ids, visits.pull(ids) + 1)
 
     def _weight(self, step: LayerStep) -> Tensor:
         """[num_dst, 1] beta of each target, by how often it was seen before."""
         beta, visits = self.betas[step.depth], self.visits[step.depth].pull(step.block.dst_ids)
-        if self.start == "zero":
+        if self.start == "zero" or beta == 0:
             return torch.full_like(visits, beta)
         return beta / (1 - (1 - beta) ** (visits + 1))

@@ -1,28 +1,16 @@
 """Estimators: how one layer's output is computed when the batch holds only part of the graph."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar
 
 from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.errors import InputError
+from graphfm.estimators.compensation import Compensation
+from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable
-
-NewTable = Callable[[int], NodeTable]  # width -> empty table
-
-
-@dataclass(frozen=True, slots=True)
-class LayerStep:
-    """One layer applied to one block."""
-
-    depth: int
-    layer: GraphLayer
-    block: Block
-    h: Tensor  # [num_src, in_width] complete, after dropout
-    h0: Tensor  # [num_src, width] encoder output
 
 
 class Estimator:
@@ -30,12 +18,23 @@ class Estimator:
 
     views: ClassVar[frozenset[str]] = frozenset()  # optional Block fields this estimator reads
     keeps_history: ClassVar[bool] = False
+    history_of: ClassVar[str] = "output"  # or "input" or "aggregate": of a layer, what is kept
+    exact_first_hop: bool = False  # ask for `first_hop`; given where the backbone allows it
+    first_hop: NodeTable | None = None  # every node's aggregate of raw features, computed once
     recording: bool = True  # off in a pass whose rows are not fit for the histories
+    records_first: ClassVar[bool] = (
+        False  # where two passes are needed, is that for histories first?
+    )
+    compensation: Compensation | None = None  # gradients from beyond the batch
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         """Create the histories. Called once, before training."""
 
-    def sources(self, depth: int, block: Block, h: Tensor) -> Tensor:
+    def tables(self) -> dict[str, NodeTable]:
+        """The histories by name: with the weights, all that training has learned."""
+        return {}
+
+    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
         """Extend the rows known so far to every source of `block`."""
         if h.size(0) != block.num_src:
             raise ValueError(
@@ -51,15 +50,28 @@ class Estimator:
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         """Write histories. Nothing here may change `out`."""
 
+    def halo_aggregate(self, step: LayerStep) -> Tensor:
+        """The halo's own aggregate at this layer, as well as can be told (for compensation)."""
+        raise AssertionError(f"{type(self).__name__} knows no halo")
+
+    def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        """By depth, what a step would take from the past for every node (see `history_of`)."""
+        return {}
+
     def __call__(
         self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor
     ) -> Tensor:
-        h = layer.dropout(self.sources(depth, block, h))
+        h = layer.dropout(self.sources(depth, block, h, h0))
         step = LayerStep(depth, layer, block, h, h0)
-        agg = self.aggregate(step)
+        if depth == 0 and self.first_hop is not None:
+            agg = self.first_hop.pull(block.dst_ids)
+        else:
+            agg = self.aggregate(step)
         out = layer.update(agg, block.targets(h, h0))
         if self.recording:
             self.record(step, agg.detach(), out.detach())
+        if self.compensation is not None and out.requires_grad:
+            self.compensation.add(step, out, self.halo_aggregate(step))
         return out
 
 
@@ -67,7 +79,7 @@ class Exact(Estimator):
     """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
 
 
-def check_beta(beta: tuple[float, ...]) -> None:
+def check_beta(beta: Sequence[float]) -> None:
     if not beta or not all(0 <= value <= 1 for value in beta):
         said = ",".join(map(str, beta)) or "empty"
         raise InputError(
@@ -75,11 +87,11 @@ def check_beta(beta: tuple[float, ...]) -> None:
         )
 
 
-def per_layer(name: str, values: tuple[float, ...], num_layers: int) -> tuple[float, ...]:
+def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[float, ...]:
     """One value for each layer, of one given for all or one given for each."""
     if len(values) not in (1, num_layers):
         raise InputError(
-            f"{name} has {len(values)} numbers and the network {num_layers} layers; "
-            "give one number per layer, or one for all"
+            f"{name} has {len(values)} numbers where {num_layers} layers take one; "
+            "give one number for each, or one for all"
         )
-    return values if len(values) == num_layers else values * num_layers
+    return tuple(values) if len(values) == num_layers else tuple(values) * num_layers

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from graphfm.estimators.base import Estimator, LayerStep, NewTable
+from graphfm.estimators.base import Estimator
+from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
+from graphfm.tables.base import NodeTable
 
 
 @dataclass(kw_only=True)
@@ -20,9 +23,19 @@ class ControlVariate(Estimator):
 
     views: ClassVar[frozenset[str]] = frozenset({"full"})
     keeps_history: ClassVar[bool] = True
+    history_of: ClassVar[str] = "input"
+    exact_first_hop: bool = True
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        self.histories = [new_table(layer.in_width) for layer in layers]
+        known = 0 if self.first_hop is None else 1
+        self.histories = {d: new_table(layers[d].in_width) for d in range(known, len(layers))}
+
+    def tables(self) -> dict[str, NodeTable]:
+        return {f"input.{depth}": table for depth, table in self.histories.items()}
+
+    def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        ids = torch.arange(degree.numel(), device=degree.device)
+        return {depth: table.pull(ids) for depth, table in self.histories.items()}
 
     def aggregate(self, step: LayerStep) -> Tensor:
         layer, block, past = step.layer, step.block, self.histories[step.depth]
@@ -32,4 +45,5 @@ class ControlVariate(Estimator):
         return fresh - stale + layer.aggregate(past.pull(block.full.src_ids), block.full)
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
-        self.histories[step.depth].push(step.block.src_ids, step.h)
+        if step.depth in self.histories:
+            self.histories[step.depth].push(step.block.src_ids, step.h.detach())

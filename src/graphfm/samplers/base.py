@@ -18,6 +18,8 @@ class Sampler(ABC):
         """Optional Block fields this sampler fills."""
         return frozenset()
 
+    first_hop_known: bool = False  # the first layer needs no neighbours: do not sample any
+
     @abstractmethod
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         """Do the work needed once: partition, sampling probabilities, norms."""

@@ -60,9 +60,12 @@ class NeighborSampler(Sampler):
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []
         src_ids = seeds
-        for fanout in reversed(self.fanouts):
+        for depth, fanout in reversed(list(enumerate(self.fanouts))):
             salt = torch.randint(1 << 62, (1,), generator=rng, device=rng.device)
-            blocks.insert(0, self._block(src_ids, fanout, salt))
+            if depth == 0 and self.first_hop_known:
+                blocks.insert(0, self._bare_block(src_ids))
+            else:
+                blocks.insert(0, self._block(src_ids, fanout, salt))
             src_ids = blocks[0].src_ids
         return Batch(src_ids, seeds, tuple(blocks))
 
@@ -89,6 +92,13 @@ class NeighborSampler(Sampler):
             None if own is None else own[dst_ids],
             full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
         )
+
+    def _bare_block(self, ids: Tensor) -> Block:
+        """No edges at all, for a layer whose aggregate is known."""
+        indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
+        nothing = torch.empty(0, device=ids.device)
+        edges = Edges(indptr, nothing.int(), nothing, ids.numel())
+        return Block(ids, edges, self.adjacency.graph.degree[ids].float())
 
     def _pick(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Tensor, Tensor]:
         """Positions of the picked edges in the graph, and what to multiply their weights by."""

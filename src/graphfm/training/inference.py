@@ -36,6 +36,19 @@ class LayerwiseInference:
         finally:
             backbone.train(was_training)
 
+    @torch.no_grad()
+    def first_aggregate(self, layer: GraphLayer) -> Tensor:
+        """[num_nodes, agg_width] what the first layer makes of every node's raw neighbours."""
+        x = self.adjacency.graph.x
+
+        def parts() -> Iterator[Tensor]:
+            for start, end in self.ranges:
+                ids = torch.arange(start, end, device=x.device)
+                block = self._whole or self.adjacency.block(ids)
+                yield layer.aggregate(x[block.src_ids].float(), block)
+
+        return self._join(parts())
+
     def _run(self, backbone: Backbone) -> Tensor:
         exact, graph = Exact(), self.adjacency.graph
         h = self._join(backbone.encode(graph.x[start:end].float()) for start, end in self.ranges)

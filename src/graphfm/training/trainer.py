@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
 from graphfm.data.graph import Graph
+from graphfm.estimators.step import LayerStep
 from graphfm.errors import InputError
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
@@ -24,6 +25,7 @@ from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import mean_loss, scores
 
+HISTORY_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SCHEDULES = ("constant", "cosine", "step")
 
 
@@ -38,6 +40,7 @@ class Training:
     clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
+    history: str = "fp32"  # type of the histories, where the method keeps any
     seed: int = 0
     deterministic: bool = True  # same seed, same bits; without it a GPU is faster
 
@@ -50,6 +53,8 @@ class Training:
             if not 0 <= value < math.inf or (name == "lr" and value == 0):
                 wanted = "a number above 0" if name == "lr" else "0 or more"
                 raise InputError(f"{name} is {value}; expected {wanted}")
+        if self.history not in HISTORY_TYPES:
+            raise InputError(f"history is {self.history}; expected {', '.join(HISTORY_TYPES)}")
         if self.schedule not in SCHEDULES:
             raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
 
@@ -105,19 +110,32 @@ class Trainer:
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
         adjacency = backbone.adjacency(graph)
+        self.infer = LayerwiseInference(adjacency)
+        self._first_hop()
         method.sampler.prepare(adjacency, len(backbone.layers))
-        method.estimator.allocate(
-            backbone.layers,
-            lambda width: DeviceTable(graph.num_nodes, width, device=graph.device),
-        )
+        method.estimator.allocate(backbone.layers, self._new_table)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
-        self.infer = LayerwiseInference(adjacency)
         self.optimizer = torch.optim.Adam(
             backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
         )
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
         self.rng = torch.Generator(graph.device).manual_seed(self.training.seed)
+
+    def _new_table(self, width: int) -> DeviceTable:
+        dtype = HISTORY_TYPES[self.training.history]
+        return DeviceTable(self.graph.num_nodes, width, dtype=dtype, device=self.graph.device)
+
+    def _first_hop(self) -> None:
+        """Aggregate raw features once for all, where the estimator asks and the network allows."""
+        layers, encode = self.backbone.layers, self.backbone.encode
+        wanted = self.method.estimator.exact_first_hop and isinstance(encode, torch.nn.Identity)
+        if wanted and layers[0].is_linear and layers[0].dropout.p == 0:
+            rows = self.infer.first_aggregate(layers[0])
+            table = DeviceTable(self.graph.num_nodes, rows.size(1), device=self.graph.device)
+            table.push(torch.arange(self.graph.num_nodes, device=rows.device), rows)
+            self.method.estimator.first_hop = table
+            self.method.sampler.first_hop_known = True
 
     def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
@@ -132,11 +150,7 @@ class Trainer:
         if batch.loss_weight is not None:
             weight = weight * batch.loss_weight
         x = graph.x[batch.input_ids].float()
-        self.method.estimator.recording = not self.noisy
-        logits = self.backbone(x, batch, self.method.estimator)
-        if self.noisy:
-            self._record(x, batch)
-        loss = mean_loss(logits, graph.y[batch.target_ids], weight)
+        loss = self._loss(x, batch, weight)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.training.clip > 0:
@@ -144,12 +158,41 @@ class Trainer:
         self.optimizer.step()
         return loss.detach()
 
+    def _loss(self, x: Tensor, batch: Batch, weight: Tensor) -> Tensor:
+        """The loss of a batch; histories are read and written on the way."""
+        estimator = self.method.estimator
+        if estimator.compensation is not None:
+            estimator.compensation.scale = weight.sum()
+        if self.noisy and estimator.records_first:
+            self._record(x, batch)
+        estimator.recording = not self.noisy
+        logits = self.backbone(x, batch, estimator)
+        if self.noisy and not estimator.records_first:
+            self._record(x, batch)
+        loss = mean_loss(logits, self.graph.y[batch.target_ids], weight)
+        if estimator.compensation is not None:
+            missing = estimator.compensation.loss()
+            loss = loss + (missing - missing.detach())  # a gradient, not a value
+        return loss
+
     @torch.no_grad()
     def _record(self, x: Tensor, batch: Batch) -> None:
         """A second pass for the histories alone, so that no dropout gets into them."""
         self.method.estimator.recording = True
         with without_noise(self.backbone):
             self.backbone(x, batch, self.method.estimator)
+
+    @torch.no_grad()
+    def refresh_histories(self) -> None:
+        """Write to every history what today's weights make of the whole graph."""
+        estimator, backbone = self.method.estimator, self.backbone.eval()
+        block = self.infer.adjacency.full_block()
+        h = h0 = backbone.encode(self.graph.x.float())
+        for depth, layer in enumerate(backbone.layers):
+            agg = layer.aggregate(h, block)
+            out = layer.update(agg, block.targets(h, h0))
+            estimator.record(LayerStep(depth, layer, block, h, h0), agg, out)
+            h = out
 
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss."""

@@ -1,0 +1,96 @@
+"""GraphFM-delta, ours: the halo's aggregates are kept exact by adding what the batch changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Block, Targets
+from graphfm.errors import InputError
+from graphfm.estimators.base import Estimator
+from graphfm.estimators.compensation import Compensation
+from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.layer import GraphLayer
+from graphfm.norm import frozen_statistics
+from graphfm.tables.base import NodeTable
+
+
+@dataclass(kw_only=True)
+class HaloDifference(Estimator):
+    """Two tables per layer: its last known input rows K, and their aggregates M = A K.
+
+    When a batch moves the row of u by d, M[v] grows by A_vu d for every v that reads u, along edges
+    the batch holds anyway; so M stays exactly the aggregate of the newest known rows, with no beta.
+    A halo row is computed from M with today's weights, where GNNAutoScale reads one that was made
+    with the weights of its last visit. Needs a linear aggregator.
+    """
+
+    views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
+    keeps_history: ClassVar[bool] = True
+    records_first: ClassVar[bool] = True
+    compensate: bool = False
+    exact_first_hop: bool = True
+
+    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
+        if not all(layer.is_linear for layer in layers):
+            raise InputError(
+                "graphfm-delta adds up differences, which a maximum, minimum or deviation does not "
+                "allow; use sage, gcn or gcnii, or pna with --aggregators mean"
+            )
+        first = 0 if self.first_hop is None else 1
+        self.layers = layers
+        self.known = {d: new_table(layers[d].in_width) for d in range(first, len(layers))}
+        self.sums = {d: new_table(layers[d].agg_width) for d in self.known}
+        if self.first_hop is not None:
+            self.sums[0] = self.first_hop  # exact, and never written
+        if self.compensate:
+            self.compensation = Compensation(layers, new_table)
+
+    def tables(self) -> dict[str, NodeTable]:
+        named = {f"known.{depth}": table for depth, table in self.known.items()}
+        named |= {f"aggregate.{depth}": self.sums[depth] for depth in self.known}
+        return named | (self.compensation.tables() if self.compensation else {})
+
+    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+        if depth == 0 or block.from_halo is None:
+            self._halo = h[block.num_dst :].detach()  # features of the halo are known
+            return h
+        degree = block.from_halo.degree
+        targets = Targets(self._halo, h0[block.num_dst :], degree, None)
+        self._halo = self._output(depth - 1, block.halo_ids, targets)
+        return torch.cat([h, self._halo])
+
+    @torch.no_grad()
+    def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
+        if step.depth not in self.known:
+            return
+        known, sums, block = self.known[step.depth], self.sums[step.depth], step.block
+        fresh = step.h[: block.num_dst].detach()
+        moved = fresh - known.pull(block.dst_ids)
+        known.push(block.dst_ids, fresh)
+        rows = torch.cat([fresh, known.pull(block.halo_ids)])
+        sums.push(
+            block.dst_ids, step.layer.aggregate(rows, block)
+        )  # afresh: rounding cannot add up
+        if block.from_halo is not None:
+            change = torch.cat([moved.new_zeros(block.halo_ids.numel(), moved.size(1)), moved])
+            before = sums.pull(block.halo_ids)
+            sums.push(block.halo_ids, before + step.layer.aggregate(change, block.from_halo))
+
+    def halo_aggregate(self, step: LayerStep) -> Tensor:
+        return self.sums[step.depth].pull(step.block.halo_ids)
+
+    def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        ids = torch.arange(degree.numel(), device=degree.device)
+        rows, h = {}, h0
+        for depth in range(len(self.layers) - 1):
+            rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree, None))
+        return rows
+
+    @torch.no_grad()
+    def _output(self, depth: int, ids: Tensor, targets: Targets) -> Tensor:
+        """Rows of nodes after this layer, by their sums. Batch norm is that of evaluation."""
+        with frozen_statistics(self.layers[depth]):
+            return self.layers[depth].update(self.sums[depth].pull(ids), targets)

@@ -1,0 +1,114 @@
+"""GNNAutoScale and GraphFM-OB: read out-of-batch neighbours from a history of layer outputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Block, halo_first
+from graphfm.errors import InputError
+from graphfm.estimators.base import Estimator, check_beta, per_layer
+from graphfm.estimators.compensation import Compensation
+from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.layer import GraphLayer
+from graphfm.norm import frozen_statistics
+from graphfm.tables.base import NodeTable
+
+PARTIALS = ("rescaled", "sum")
+
+
+@dataclass(kw_only=True)
+class HaloHistory(Estimator):
+    """In-batch rows are pushed to a history, halo rows pulled from it (Fey et al., 2021).
+
+    With `beta` above 0 the batch also moves the halo's rows (Algorithm 2, equations 9 and 10):
+    h~_v = (1 - beta) h~_v + beta update(A(in-batch neighbours of v)), for halo nodes with more than
+    `threshold` of them. The batch sees part of such a neighbourhood: `partial="rescaled"` divides
+    by the share of the weight seen, `"sum"` (the released code's) leaves the shrunken sum.
+
+    With the exact first hop, the halo's first rows are not read from the past but computed with
+    today's weights.
+    """
+
+    views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
+    keeps_history: ClassVar[bool] = True
+    records_first: ClassVar[bool] = True
+    beta: tuple[float, ...] = (0.0,)  # one per hidden layer, or one for all; 0 is GNNAutoScale
+    partial: str = "rescaled"
+    threshold: int = 0
+    compensate: bool = False
+    exact_first_hop: bool = True
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+        if self.partial not in PARTIALS:
+            raise InputError(f"partial is {self.partial}; expected {' or '.join(PARTIALS)}")
+        if self.threshold < 0:
+            raise InputError(f"threshold is {self.threshold}; expected 0 or more")
+
+    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
+        self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
+        self.histories = [new_table(layer.out_width) for layer in layers[:-1]]
+        if self.compensate:
+            self.compensation = Compensation(layers, new_table)
+
+    def tables(self) -> dict[str, NodeTable]:
+        named = {f"output.{depth}": table for depth, table in enumerate(self.histories)}
+        return named | (self.compensation.tables() if self.compensation else {})
+
+    def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        ids = torch.arange(degree.numel(), device=degree.device)
+        return {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
+
+    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+        if h.size(0) == block.num_src:  # depth 0: features of the halo are known
+            return h
+        return torch.cat([h, self.histories[depth - 1].pull(block.halo_ids)])
+
+    def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
+        if step.depth == len(self.histories):  # the last output is never read back
+            return
+        history, block = self.histories[step.depth], step.block
+        history.push(block.dst_ids, out)
+        if block.from_halo is None:
+            return
+        if step.depth == 0 and self.first_hop is not None:
+            history.push(block.halo_ids, self._update(step, self.first_hop.pull(block.halo_ids)))
+        elif self.betas[step.depth] > 0:
+            self._blend(step, history)
+
+    @torch.no_grad()
+    def _blend(self, step: LayerStep, history: NodeTable) -> None:
+        """Move the rows of the halo towards what the batch alone sees of them."""
+        block, view = step.block, step.block.from_halo
+        assert view is not None  # guaranteed by Method
+        seen = view.edges.indptr.diff() > self.threshold
+        rows = self._update(step, self._partial(step, rescale=self.partial == "rescaled"))
+        beta = torch.where(seen, self.betas[step.depth], 0.0).unsqueeze(1)
+        past = history.pull(block.halo_ids)
+        history.push(block.halo_ids, torch.lerp(past, rows, beta.expand_as(rows)))
+
+    def halo_aggregate(self, step: LayerStep) -> Tensor:
+        return self._partial(step, rescale=True)
+
+    @torch.no_grad()
+    def _partial(self, step: LayerStep, rescale: bool) -> Tensor:
+        """The halo's aggregate of in-batch rows alone."""
+        view = step.block.from_halo
+        assert view is not None  # guaranteed by Method
+        if rescale:
+            assert view.share is not None
+            weight = view.edges.weight / view.share[view.edges.row]
+            view = replace(view, edges=replace(view.edges, weight=weight))
+        return step.layer.aggregate(halo_first(step.h, step.block.num_dst), view)
+
+    @torch.no_grad()
+    def _update(self, step: LayerStep, agg: Tensor) -> Tensor:
+        """The halo's output from its aggregate. Batch norm is that of evaluation."""
+        view, num_dst = step.block.from_halo, step.block.num_dst
+        assert view is not None
+        h, h0 = halo_first(step.h, num_dst), halo_first(step.h0, num_dst)
+        with frozen_statistics(step.layer):
+            return step.layer.update(agg, view.targets(h, h0))

@@ -1,0 +1,82 @@
+"""Batches of parts of the graph, with or without the neighbours just outside."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch, Block, Edges, offsets
+from graphfm.data.adjacency import Adjacency
+from graphfm.data.partition import partition
+from graphfm.errors import InputError
+from graphfm.samplers.base import Sampler
+
+
+@dataclass(kw_only=True)
+class ClusterSampler(Sampler):
+    """`parts_per_batch` parts at random of `parts`; the last batch of an epoch takes the rest.
+
+    The targets of every layer are the nodes of these parts, the sources those and their
+    in-neighbours (the halo). `Block.from_halo` holds the edges the other way: what the halo reads
+    of the batch. They come from the graph, not from transposing the batch's weights, which a
+    row-normalised or directed matrix would make wrong.
+    """
+
+    parts: int
+    parts_per_batch: int = 1
+    how: str = "metis"
+    seed: int = 0  # of the partition
+
+    def __post_init__(self) -> None:
+        for name in ("parts", "parts_per_batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        if self.parts_per_batch > self.parts:
+            raise InputError(
+                f"parts_per_batch is {self.parts_per_batch}; there are only {self.parts} parts"
+            )
+
+    @property
+    def views(self) -> frozenset[str]:
+        return frozenset({"from_halo"})
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        graph = adjacency.graph
+        self.adjacency, self.num_layers = adjacency, num_layers
+        part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
+        self.members = torch.argsort(part, stable=True)
+        self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
+
+    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
+        order = torch.randperm(self.parts, generator=rng, device=rng.device)
+        return torch.split(order, self.parts_per_batch)
+
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        runs = [self.members[self.bounds[p] : self.bounds[p + 1]] for p in sorted(seeds.tolist())]
+        dst_ids = torch.cat(runs)
+        block = self.adjacency.block(dst_ids)
+        if block.num_src > block.num_dst:
+            block = replace(block, from_halo=self._from_halo(block))
+        return Batch(block.src_ids, dst_ids, (block,) * self.num_layers)
+
+    def _from_halo(self, block: Block) -> Block:
+        """The halo as targets, the batch as sources: rows of the matrix that the batch can fill."""
+        halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
+        source, neighbor_ids, position = self.adjacency.graph.out_edges_of(block.dst_ids)
+        place = torch.full((self.adjacency.graph.num_nodes,), -1, device=halo_ids.device)
+        place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
+        row = place[neighbor_ids]
+        keep = (row >= 0).nonzero().squeeze(1)
+        keep = keep[torch.argsort(row[keep], stable=True)]
+        row, source, position = row[keep], source[keep], position[keep]
+        weight = self.adjacency.weights(halo_ids[row], block.dst_ids[source], position)
+        indptr = offsets(torch.bincount(row, minlength=num_halo))
+        seen = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0)
+        edges = Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
+        return Block(
+            torch.cat([halo_ids, block.dst_ids]),
+            edges,
+            self.adjacency.graph.degree[halo_ids].float(),
+            share=seen / self.adjacency.row_sums[halo_ids],
+        )
