@@ -15,6 +15,12 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions are cached; those of the tests are nobody else's business."""
+    monkeypatch.setenv("GRAPHFM_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture
 def make_graph() -> MakeGraph:
     """A random graph; loops, duplicates and isolated nodes included unless asked otherwise."""

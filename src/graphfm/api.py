@@ -10,7 +10,7 @@ from typing import Any
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.model import Model
-from graphfm.run import Run, build
+from graphfm.run import Run, build, pick_device
 from graphfm.training.trainer import Score, Watcher
 
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
@@ -51,7 +51,9 @@ def train(
     """
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     run = Run.make(**{"dataset": name, **options})
-    return start(run, graph if isinstance(graph, Graph) else load(name), watchers, out)
+    if not isinstance(graph, Graph):
+        graph = load(name, device=pick_device(run.device))
+    return start(run, graph, watchers, out)
 
 
 def start(

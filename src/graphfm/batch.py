@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 RUN = 128  # edges summed one after the other where the order of a sum must be fixed
+HUB = 4096  # edges of a row above which float32 loses digits if they are
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ class Edges:
         number = torch.arange(row.numel(), device=count.device) - first[row]
         start = self.indptr[row] + RUN * number
         return start.to(self.col.dtype), first[:-1].to(self.col.dtype)
+
+    @cached_property
+    def hubs(self) -> tuple[Tensor, Edges] | None:
+        """Rows of more than HUB edges, and those edges: too many to add one by one in float32."""
+        rows = (self.indptr.diff() > HUB).nonzero().squeeze(1)
+        if rows.numel() == 0:
+            return None
+        _, place = expand_rows(self.indptr.long(), rows)
+        indptr = offsets(self.indptr.diff()[rows]).to(self.col.dtype)
+        return rows, Edges(indptr, self.col[place], self.weight[place], self.num_src)
 
     @cached_property
     def transposed(self) -> Edges:
@@ -109,6 +120,7 @@ class Batch:
     target_ids: Tensor  # nodes whose output is computed; the loss is taken on those that train
     blocks: tuple[Block, ...]  # input layer first
     loss_weight: Tensor | None = None  # [num_targets] per-node factor of the loss
+    whole: bool = False  # all nodes in the order of their ids: features need no gathering
 
 
 def offsets(counts: Tensor) -> Tensor:

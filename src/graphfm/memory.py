@@ -2,17 +2,25 @@
 
 import os
 import sys
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 
 
-def physical_memory() -> int:
-    """Bytes of main memory; a petabyte where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 50
+def available_memory() -> int:
+    """Bytes of main memory this process may still take; a petabyte where the system is silent."""
+    limits = [1 << 50]
+    with suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        limits += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvail")]
+    with suppress(OSError, ValueError):
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    if len(limits) == 1:
+        with suppress(AttributeError, ValueError, OSError):
+            limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(limits)
 
 
 def full_batch_bytes(

@@ -37,6 +37,8 @@ class Model:
                 f"the graph has {_labels(graph.num_classes, graph.multi_label)}, "
                 f"the model was trained on {_labels(self.num_classes, self.multi_label)}"
             )
+        if None not in (names := (graph.class_names, self.class_names)) and names[0] != names[1]:
+            raise InputError("the graph's classes have other names than those the model learned")
         return scores(self._logits(graph), graph, tuple(splits))
 
     def _logits(self, graph: Graph) -> Tensor:

@@ -31,14 +31,17 @@ class MaskedBatchNorm(nn.Module):
         return (x - mean) * torch.rsqrt(var + self.eps) * self.weight + self.bias
 
     def _batch_statistics(self, x: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-        weight = x.new_ones(x.size(0), 1) if valid is None else valid.to(x.dtype).unsqueeze(1)
-        count = weight.sum().clamp(min=1)
-        mean = (x * weight).sum(0) / count
-        var = ((x - mean).square() * weight).sum(0) / count
+        keep = x.new_ones(x.size(0), 1) if valid is None else valid.unsqueeze(1)
+        keep = keep.bool()
+        real = keep.sum()
+        count = real.clamp(min=1)
+        mean = torch.where(keep, x, 0).sum(0) / count
+        var = torch.where(keep, x - mean, 0).square().sum(0) / count
         with torch.no_grad():
             unbiased = var * count / (count - 1).clamp(min=1)  # one row has no variance, not NaN
-            self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(unbiased, self.momentum)
+            step = self.momentum * (real > 0)  # nothing is learned of a batch of padding
+            self.running_mean.lerp_(mean, step)
+            self.running_var.lerp_(unbiased, step)
         return mean, var
 
 

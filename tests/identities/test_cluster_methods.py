@@ -16,11 +16,6 @@ GRAPH_BACKBONES = ["sage", "gcn", "gcnii", "pna"]
 LINEAR = ["sage", "gcn", "gcnii"]
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 @pytest.fixture
 def graph(make_graph):
     return make_graph(undirected=True, weighted=True)

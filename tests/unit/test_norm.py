@@ -42,3 +42,11 @@ def test_one_row_or_none_stays_finite():
         norm = MaskedBatchNorm(3)
         assert bool(torch.isfinite(norm(torch.randn(1, 3), valid)).all())
         assert bool(torch.isfinite(norm.running_var).all())
+
+
+def test_a_batch_of_padding_teaches_nothing():
+    norm = MaskedBatchNorm(3)
+    norm(torch.randn(8, 3) * 2 + 5)
+    before = [value.clone() for value in statistics(norm)]
+    norm(torch.full((4, 3), torch.nan), torch.zeros(4, dtype=torch.bool))
+    torch.testing.assert_close(list(statistics(norm)), before, rtol=0, atol=0)

@@ -26,9 +26,9 @@ class ProgressBar(Watcher):
         self.task = self.progress.add_task("", total=epochs, loss="-", val="-", best="-")
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
-        shown = {"loss": f"{record.loss:.4f}", "best": f"{best:.4f}"}
+        shown = {"loss": f"{record.loss:.4f}"}
         if record.val is not None:
-            shown["val"] = f"{record.val:.4f}"
+            shown |= {"val": f"{record.val:.4f}", "best": f"{best:.4f}"}
         self.progress.update(self.task, completed=record.epoch, **shown)  # type: ignore[arg-type]
 
     def __enter__(self) -> Self:

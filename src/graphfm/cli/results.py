@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from torch import Tensor
 
@@ -71,6 +72,11 @@ def _load(run: Path, dataset: str | None, device: str) -> tuple[str, Graph, Mode
         raise InputError(f"{run} was trained on a graph in memory; save it and give --dataset FILE")
     graph = load(dataset or trained_on.get("path") or settings.dataset, device=pick_device(device))
     if dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
+        if settings.dataset.startswith("synthetic"):
+            raise InputError(
+                f"{settings.dataset} is another graph on the {graph.device.type}: random numbers "
+                "differ between kinds of device; give the --device the run was trained on"
+            )
         say(f"graphfm: warning: {settings.dataset} has changed since the run was made")
     return dataset or settings.dataset, graph, model
 
@@ -78,7 +84,8 @@ def _load(run: Path, dataset: str | None, device: str) -> tuple[str, Graph, Mode
 def _rows(graph: Graph, model: Model, chances: Tensor) -> Iterator[tuple[int, str, str, str]]:
     classes = model.class_names or [str(number) for number in range(model.num_classes)]
     names = graph.node_names or [""] * graph.num_nodes
-    for node, (name, row) in enumerate(zip(names, chances.tolist(), strict=True)):
+    rows = (row for chunk in torch.split(chances, 1 << 14) for row in chunk.tolist())
+    for node, (name, row) in enumerate(zip(names, rows, strict=True)):
         best = max(range(len(row)), key=row.__getitem__)
         chosen = [c for c, p in enumerate(row) if p > 0.5] if model.multi_label else [best]
         yield (

@@ -1,5 +1,6 @@
 """graphfm train"""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from graphfm.cli.progress import ProgressBar
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.run import Run, pick_device
-from graphfm.training.folder import check_free, free_path
+from graphfm.training.folder import check_free, new_path
 from graphfm.training.trainer import check_trainable
 
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
@@ -66,12 +67,38 @@ def train(
     fanout: Annotated[
         str | None, _option(METHOD, "Neighbours sampled per node, one number per layer: 1,1.")
     ] = None,
-    batch_size: Annotated[int | None, _option(METHOD, "Training nodes in a step.")] = None,
-    parts: Annotated[int | None, _option(METHOD, "Parts the graph is cut into.")] = None,
-    parts_per_batch: Annotated[int | None, _option(METHOD, "Parts in a step.")] = None,
+    batch_size: Annotated[int | None, _option(METHOD, "Training nodes in a step.", "512")] = None,
+    parts: Annotated[int | None, _option(METHOD, "Parts the graph is cut into.", "24")] = None,
+    parts_per_batch: Annotated[int | None, _option(METHOD, "Parts in a step.", "4")] = None,
     beta: Annotated[
         str | None,
         _option(METHOD, "Momentum: weight of the fresh value, 0 to 1; or one per layer: 0.3,0.5."),
+    ] = None,
+    start: Annotated[
+        str | None,
+        _option(METHOD, "graphfm-ib: a node's first history: fresh, zero or features.", "fresh"),
+    ] = None,
+    partial: Annotated[
+        str | None,
+        _option(
+            METHOD, "graphfm-ob: what the batch sees of a neighbour: rescaled or sum.", "rescaled"
+        ),
+    ] = None,
+    threshold: Annotated[
+        int | None,
+        _option(METHOD, "graphfm-ob: move neighbours that read more than so many nodes.", "0"),
+    ] = None,
+    exact_first_hop: Annotated[
+        bool | None, _option(METHOD, "Aggregate raw features once for all, where it can be.", "yes")
+    ] = None,
+    compensate: Annotated[
+        bool | None, _option(METHOD, "gas, ob, delta: gradients from beyond the batch.", "no")
+    ] = None,
+    history: Annotated[
+        str | None, _option(METHOD, "Number type of histories: fp32, bf16 or fp16.", "fp32")
+    ] = None,
+    refresh_histories: Annotated[
+        bool | None, _option(METHOD, "Rewrite all histories at each evaluation.", "no")
     ] = None,
     lr: Annotated[float | None, _option(TRAINING, "Learning rate of Adam.", "0.01")] = None,
     weight_decay: Annotated[float | None, _option(TRAINING, "Weight decay of Adam.", "0")] = None,
@@ -88,6 +115,9 @@ def train(
     ] = None,
     eval_every: Annotated[
         int | None, _option(TRAINING, "Epochs from one evaluation to the next.", "1")
+    ] = None,
+    staleness_every: Annotated[
+        int | None, _option(TRAINING, "Epochs between measurements of staleness; 0 never.", "0")
     ] = None,
     seed: Annotated[int | None, _option(TRAINING, "Same seed, same numbers.", "0")] = None,
     deterministic: Annotated[
@@ -119,10 +149,10 @@ def train(
 def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
-    check_free(out or free_path(run))
+    check_free(out or Path("runs") / "new")
     graph = load(run.dataset, device=device)
     check_trainable(graph)
-    out = out or free_path(run)  # again: another run may have begun meanwhile
+    out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
@@ -133,6 +163,9 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
             result = start(run, graph, [bar], out)
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(out)) from None
+    finally:
+        with suppress(OSError):
+            out.rmdir()  # nothing was written to it
     score = result.score
     if json:
         print_json(result.to_json())

@@ -40,12 +40,19 @@ class Adjacency:
     @cached_property
     def row_sums(self) -> Tensor:
         """[num_nodes] total weight of each row, diagonal included."""
-        edges = self.full_block().edges
-        sums = torch.segment_reduce(edges.weight, "sum", offsets=self.graph.indptr, initial=0)
+        graph, index_type = self.graph, _index_type(self.graph.num_nodes)
+        rows = torch.arange(graph.num_nodes, dtype=index_type, device=graph.device)
+        rows = rows.repeat_interleave(graph.degree, output_size=graph.num_edges)
+        weight = self.weights(rows, graph.indices, slice(None))
+        sums = torch.segment_reduce(weight.double(), "sum", offsets=graph.indptr, initial=0).float()
         return sums if self.self_weight is None else sums + self.self_weight
 
     def full_block(self) -> Block:
-        """All nodes from all nodes, in the order of their ids."""
+        """All nodes from all nodes, in the order of their ids; made once."""
+        return self._full_block
+
+    @cached_property
+    def _full_block(self) -> Block:
         graph = self.graph
         ids = torch.arange(graph.num_nodes, device=graph.device)
         indptr = graph.indptr.to(_index_type(graph.num_edges))
@@ -83,6 +90,12 @@ class Adjacency:
 
 def _targets_first(dst_ids: Tensor, neighbor_ids: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Distinct node ids, targets first, and the position of each neighbour among them."""
+    if n > 64 * (dst_ids.numel() + neighbor_ids.numel()):  # then a sort is cheaper than a sweep
+        distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
+        src_ids, place = _targets_first(
+            inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
+        )
+        return distinct[src_ids], place
     in_halo = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
     in_halo[neighbor_ids] = True
     in_halo[dst_ids] = False

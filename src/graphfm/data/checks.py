@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphfm.data.graph import Graph
 
 ROWS_AT_ONCE = 1 << 20  # checks of features never copy more rows than this
-MOST_CLASSES = 1 << 20  # a label beyond it is taken for a mistake, unless `num_classes` is given
+MOST_CLASSES = 1 << 20  # more are taken for a mistake
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch computes little on them
 
 
@@ -85,9 +85,10 @@ def as_edge_weight(value: Any, num_edges: int) -> Tensor:
     return weight.reshape(-1).to(torch.float32)
 
 
-def as_mask(name: str, value: Any, num_nodes: int) -> Tensor:
+def as_mask(name: str, value: Any, x: Tensor) -> Tensor:
+    num_nodes = x.size(0)
     if value is None:
-        return torch.zeros(num_nodes, dtype=torch.bool)
+        return torch.zeros(num_nodes, dtype=torch.bool, device=x.device)
     mask = as_tensor(name, value)
     if mask.shape != (num_nodes,):
         raise InputError(
@@ -103,15 +104,16 @@ def as_mask(name: str, value: Any, num_nodes: int) -> Tensor:
 
 
 def as_labels(
-    value: Any, num_nodes: int, num_classes: int | None, class_names: tuple[str, ...] | None
+    value: Any, x: Tensor, num_classes: int | None, class_names: tuple[str, ...] | None
 ) -> tuple[Tensor, int]:
     """Labels in their stored type, and the number of classes."""
+    num_nodes = x.size(0)
     if num_classes is not None:
         num_classes = _as_count("num_classes", num_classes)
     if num_classes is None and class_names is not None:
         num_classes = len(class_names)
     if value is None:
-        return torch.full((num_nodes,), -1), num_classes or 0
+        return torch.full((num_nodes,), -1, device=x.device), num_classes or 0
     y = as_tensor("y", value)
     if y.shape == (num_nodes, 1):
         y = y.squeeze(1)
@@ -125,7 +127,7 @@ def as_labels(
     if y.ndim == 1:
         y = y.long()
         if num_classes is None and int(y.max()) >= MOST_CLASSES:
-            raise InputError(f"y holds label {int(y.max())}; for so many classes give num_classes")
+            raise InputError(f"y holds label {int(y.max())}; expected below {MOST_CLASSES}")
         return y, int(y.max()) + 1 if num_classes is None else num_classes
     if y.dtype in (torch.uint8, torch.bool):
         y = y.to(torch.int16)  # -1 is 255 to an unsigned type
@@ -186,8 +188,8 @@ def _check_structure(graph: Graph) -> None:
         return
     if weight.shape != indices.shape or weight.dtype != torch.float32:
         raise InputError(f"edge_weight is {_kind(weight)}; expected float32 [{indices.numel()}]")
-    if not bool((torch.isfinite(weight) & (weight > 0)).all()):
-        raise InputError("edge_weight holds a value that is not positive and finite")
+    if not bool(((weight >= 1e-30) & (weight <= 1e30)).all()):
+        raise InputError("edge_weight holds a value that is not positive, finite, of sane size")
 
 
 def _check_features(x: Tensor) -> None:
@@ -239,8 +241,9 @@ def _check_masks(graph: Graph) -> None:
 
 
 def _as_count(name: str, value: Any) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} is {value!r}; expected a whole number, 0 or more")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= value <= MOST_CLASSES:
+        raise InputError(f"{name} is {value!r}; expected a whole number, 0 to {MOST_CLASSES}")
     return int(value)
 
 

@@ -22,7 +22,7 @@ SPLITS = ("train", "val", "test")
 ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
     """Nodes with features and labels, and for each node the list of its in-neighbours (CSR).
 
@@ -40,7 +40,7 @@ class Graph:
     """
 
     indptr: Tensor  # [num_nodes + 1] int64
-    indices: Tensor  # [num_edges] int32 in-neighbours, sorted within a row
+    indices: Tensor  # [num_edges] int32 in-neighbours
     x: Tensor  # [num_nodes, num_features] floating point
     y: Tensor  # [num_nodes] int64, or [num_nodes, num_classes] int8 when multi-label
     num_classes: int
@@ -86,9 +86,9 @@ class Graph:
             edges, weight = _both_ways(edges, weight, n)
         order = _order(edges, weight, n)
         classes = checks.as_names("class_names", class_names)
-        labels, num_classes = checks.as_labels(y, n, num_classes, classes)
+        labels, num_classes = checks.as_labels(y, features, num_classes, classes)
         masks = {
-            f"{split}_mask": checks.as_mask(f"{split}_mask", mask, n)
+            f"{split}_mask": checks.as_mask(f"{split}_mask", mask, features)
             for split, mask in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)
         }
         return cls(
@@ -164,7 +164,10 @@ class Graph:
         """[num_nodes] float32 sum of the weights of the edges into each node."""
         if self.edge_weight is None:
             return self.degree.float()
-        return torch.segment_reduce(self.edge_weight, "sum", offsets=self.indptr)
+        sums = torch.segment_reduce(
+            self.edge_weight.double(), "sum", offsets=self.indptr, initial=0
+        )
+        return sums.float()  # added up in double: a hub has more edges than float32 has digits for
 
     @property
     def has_loop(self) -> Tensor:
@@ -192,6 +195,13 @@ class Graph:
         """[2, num_edges] int64, sorted by target then source."""
         return torch.stack([self.indices.long(), self._targets().long()])
 
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features} "
+            f"features, {self.num_classes} {'labels' if self.multi_label else 'classes'}, "
+            f"{self.device})"
+        )
+
     def mask(self, split: str) -> Tensor:
         """The mask of "train", "val" or "test"."""
         mask: Tensor = getattr(self, f"{split}_mask")
@@ -199,7 +209,7 @@ class Graph:
 
     def to(self, device: str | torch.device) -> Graph:
         """The same graph with every tensor on `device`."""
-        if torch.device(device) == self.device:
+        if torch.empty(0, device=device).device == self.device:  # "cuda" may be "cuda:0"
             return self
         moved = copy.copy(self)
         for name in ("degree", "weighted_degree", "fingerprint", "_out_edges"):
@@ -211,7 +221,7 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all numbers in the graph; equal graphs agree on every machine."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(str(self.num_classes).encode(), digest_size=16)
         for name, tensor in self._tensors():
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)

@@ -19,7 +19,7 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
-from graphfm.memory import physical_memory
+from graphfm.memory import available_memory
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 REQUIRED = ("edge_index", "x")
 OPTIONAL = ("y", "train_mask", "val_mask", "test_mask", "edge_weight", "x_scale", "meta")
+BUILDING = {"edge_index": 28}  # bytes per element beside the array, to make a graph of it; else 8
 IN_META = ("labels", "names", "num_classes")  # what `meta` holds beside the user's own
 
 
@@ -58,8 +59,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
             warnings.simplefilter("ignore")  # of numpy, about old headers
             keys = _check_names(archive)
             total = sum(_check_member(archive, key) for key in keys)
-            if total > physical_memory():
-                raise InputError(f"its arrays take {total:,} bytes, more than the memory")
+            if total > available_memory():
+                raise InputError(f"it takes {total:,} bytes of memory, and there is less")
             return {key: _read_member(archive, key) for key in keys}
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -80,7 +81,7 @@ def write_graph(graph: Graph, path: Path) -> None:
     if graph.node_names is not None:
         meta["names"] = list(graph.node_names)
     x = graph.x.float() if graph.x.dtype == torch.bfloat16 else graph.x  # numpy has no bfloat16
-    arrays: dict[str, Array] = {
+    arrays: dict[str, Any] = {
         "edge_index": graph.edge_index.int().numpy(),
         "x": x.numpy(),
         "meta": np.array(json.dumps(meta)),
@@ -93,7 +94,7 @@ def write_graph(graph: Graph, path: Path) -> None:
     if graph.edge_weight is not None:
         arrays["edge_weight"] = graph.edge_weight.numpy()
     with atomic_path(path) as unfinished, unfinished.open("wb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, **arrays)
+        np.savez_compressed(stream, **arrays)
 
 
 def _check_names(archive: zipfile.ZipFile) -> list[str]:
@@ -115,7 +116,7 @@ def _check_names(archive: zipfile.ZipFile) -> list[str]:
 
 
 def _check_member(archive: zipfile.ZipFile, key: str) -> int:
-    """Bytes the array will take; refuses a header that does not fit its archive entry."""
+    """Bytes it takes to use the array; refuses a header that does not fit its archive entry."""
     info = archive.getinfo(f"{key}.npy")
     with archive.open(info) as stream:
         shape, dtype = _read_header(stream)
@@ -131,7 +132,7 @@ def _check_member(archive: zipfile.ZipFile, key: str) -> int:
         raise InputError(
             f"{key} says {dtype} {list(shape)}, {size:,} bytes, but has {info.file_size - start:,}"
         )
-    return size
+    return size + math.prod(shape) * BUILDING.get(key, 8)
 
 
 def _read_header(stream: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.memory import physical_memory
+from graphfm.memory import available_memory
 
 EDGES_AT_ONCE = 1 << 26  # bounds the memory that drawing takes beside the graph itself
 
@@ -123,11 +123,14 @@ def _check_memory(
 ) -> None:
     """Refuse what cannot fit before anything is allocated."""
     labels = shape.num_classes if shape.multi_label else 8
-    need = num_nodes * (shape.num_features * dtype.itemsize + labels + 32) + num_pairs * 60
+    finished = num_nodes * (shape.num_features * dtype.itemsize + labels + 12) + num_pairs * 8
+    need = max(
+        finished, num_nodes * 40 + num_pairs * 60
+    )  # what draws edges is gone before features
     if device.type == "cuda":
         there = torch.cuda.get_device_properties(device).total_memory
     else:
-        there = physical_memory()
+        there = available_memory()
     if need > there:
         raise InputError(
             f"a graph of {num_nodes:,} nodes and {2 * num_pairs:,} edges takes "

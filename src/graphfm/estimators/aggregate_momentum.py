@@ -13,7 +13,7 @@ from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable
 
-STARTS = ("fresh", "zero")
+STARTS = ("fresh", "zero", "features")
 
 
 @dataclass(kw_only=True)
@@ -25,7 +25,8 @@ class AggregateMomentum(Estimator):
 
     `start="fresh"`: at a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
     takes the fresh value whole, and the history is an average of what was seen rather than of
-    that and zero. `start="zero"` is the paper's.
+    that and zero. `start="zero"` is the paper's, `"features"` that of the released code: the first
+    layer's history begins as the node's own features, the others at zero.
     """
 
     keeps_history: ClassVar[bool] = True
@@ -37,13 +38,17 @@ class AggregateMomentum(Estimator):
     def __post_init__(self) -> None:
         check_beta(self.beta)
         if self.start not in STARTS:
-            raise InputError(f"start is {self.start}; expected {' or '.join(STARTS)}")
+            raise InputError(f"start is {self.start}; expected {', '.join(STARTS)}")
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         self.betas = per_layer("beta", self.beta, len(layers))
         known = 0 if self.first_hop is None else 1  # what never changes needs no history
         self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
         self.visits = {d: new_table(1) for d in self.histories}
+
+    def begin(self, h0: Tensor) -> None:
+        if self.start == "features" and 0 in self.histories:
+            self.histories[0].push(torch.arange(h0.size(0), device=h0.device), h0)
 
     def tables(self) -> dict[str, NodeTable]:
         named = {f"aggregate.{depth}": table for depth, table in self.histories.items()}
@@ -67,6 +72,6 @@ class AggregateMomentum(Estimator):
     def _weight(self, step: LayerStep) -> Tensor:
         """[num_dst, 1] beta of each target, by how often it was seen before."""
         beta, visits = self.betas[step.depth], self.visits[step.depth].pull(step.block.dst_ids)
-        if self.start == "zero" or beta == 0:
+        if self.start != "fresh" or beta == 0:
             return torch.full_like(visits, beta)
         return beta / (1 - (1 - beta) ** (visits + 1))

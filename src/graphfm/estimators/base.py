@@ -30,6 +30,9 @@ class Estimator:
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         """Create the histories. Called once, before training."""
 
+    def begin(self, h0: Tensor) -> None:
+        """Fill the histories with what they start from, given the encoder's output of all nodes."""
+
     def tables(self) -> dict[str, NodeTable]:
         """The histories by name: with the weights, all that training has learned."""
         return {}

@@ -40,7 +40,10 @@ class Compensation:
         if halo_aggregate is not None:
             self.terms.append(self._missing(step, halo_aggregate, table))
         scale = self.scale
-        keep = lambda gradient: table.push(ids, gradient * scale)
+
+        def keep(gradient: Tensor) -> None:
+            table.push(ids, gradient * scale)
+
         out.register_hook(keep)  # type: ignore[no-untyped-call]
 
     def loss(self) -> Tensor:

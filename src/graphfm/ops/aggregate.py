@@ -85,6 +85,9 @@ def _multiply(edges: Edges, h: Tensor, fixed_order: bool) -> Tensor:
     weight = edges.weight.to(h.dtype)
     if h.device.type == "cpu":
         product: Tensor = torch.sparse.mm(_csr(edges, weight), h, "sum")
+        if edges.hubs is not None:
+            rows, some = edges.hubs
+            product[rows] = _sum_runs(some, some.weight.to(h.dtype), h)
         return product
     return _sum_runs(edges, weight, h) if fixed_order else _csr(edges, weight) @ h
 

@@ -55,6 +55,8 @@ class ClusterSampler(Sampler):
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         runs = [self.members[self.bounds[p] : self.bounds[p + 1]] for p in sorted(seeds.tolist())]
         dst_ids = torch.cat(runs)
+        if self.num_layers == 0:
+            return Batch(dst_ids, dst_ids, ())
         block = self.adjacency.block(dst_ids)
         if block.num_src > block.num_dst:
             block = replace(block, from_halo=self._from_halo(block))

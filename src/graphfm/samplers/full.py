@@ -14,8 +14,9 @@ class FullSampler(Sampler):
     """Every node, every edge, one step an epoch."""
 
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        block = adjacency.full_block()
-        self.batch = Batch(block.src_ids, block.src_ids, (block,) * num_layers)
+        ids = torch.arange(adjacency.graph.num_nodes, device=adjacency.graph.device)
+        blocks = (adjacency.full_block(),) * num_layers if num_layers else ()
+        self.batch = Batch(ids, ids, blocks, whole=True)
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         return [self.batch.target_ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import platform
 import re
@@ -171,11 +172,17 @@ def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
 
 
-def free_path(run: Run) -> Path:
-    """runs/debian-full-sage, or the same with the first free number behind it."""
+def new_path(run: Run) -> Path:
+    """Make runs/debian-full-sage, or the same with the first free number behind it."""
     dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))[:100]
     name = f"{dataset}-{run.method}-{run.backbone}"
-    number = 1
-    while (path := Path("runs") / (name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return path
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
+        try:
+            path.mkdir(parents=True)  # taken at once: other runs may look for a name too
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+        return path
+    raise AssertionError("there are always more numbers")

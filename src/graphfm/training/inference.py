@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
 from graphfm.data.adjacency import Adjacency
@@ -24,7 +24,6 @@ class LayerwiseInference:
     ) -> None:
         self.adjacency = adjacency
         self.ranges = _ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
-        self._whole = adjacency.full_block() if len(self.ranges) == 1 else None
 
     @torch.no_grad()
     def __call__(self, backbone: Backbone) -> Tensor:
@@ -43,30 +42,35 @@ class LayerwiseInference:
 
         def parts() -> Iterator[Tensor]:
             for start, end in self.ranges:
-                ids = torch.arange(start, end, device=x.device)
-                block = self._whole or self.adjacency.block(ids)
+                block = self.adjacency.block(torch.arange(start, end, device=x.device))
                 yield layer.aggregate(x[block.src_ids].float(), block)
 
         return self._join(parts())
 
     def _run(self, backbone: Backbone) -> Tensor:
         exact, graph = Exact(), self.adjacency.graph
-        h = self._join(backbone.encode(graph.x[start:end].float()) for start, end in self.ranges)
+        if isinstance(backbone.encode, nn.Identity):
+            h = graph.x  # not copied: chunks read their rows from it
+        else:
+            h = self._join(backbone.encode(graph.x[s:e].float()) for s, e in self.ranges)
         h0 = h if backbone.reads_h0 else None
         for depth, layer in enumerate(backbone.layers):
             outputs = self._layer(exact, depth, layer, h, h0)
             h = self._join(outputs)
-        return self._join(backbone.decode(h[start:end]) for start, end in self.ranges)
+        return self._join(backbone.decode(h[start:end].float()) for start, end in self.ranges)
 
     def _layer(
         self, exact: Exact, depth: int, layer: GraphLayer, h: Tensor, h0: Tensor | None
     ) -> Iterator[Tensor]:
         for start, end in self.ranges:
-            if self._whole is not None:
-                yield exact(depth, layer, self._whole, h, h if h0 is None else h0)
+            if len(self.ranges) == 1:
+                rows = h.float()
+                yield exact(
+                    depth, layer, self.adjacency.full_block(), rows, rows if h0 is None else h0
+                )
                 return
             block = self.adjacency.block(torch.arange(start, end, device=h.device))
-            rows = h[block.src_ids]
+            rows = h[block.src_ids].float()
             yield exact(depth, layer, block, rows, rows if h0 is None else h0[block.src_ids])
 
     def _join(self, parts: Iterator[Tensor]) -> Tensor:

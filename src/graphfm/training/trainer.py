@@ -15,8 +15,8 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
 from graphfm.data.graph import Graph
-from graphfm.estimators.step import LayerStep
 from graphfm.errors import InputError
+from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import without_noise
@@ -41,17 +41,24 @@ class Training:
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
     history: str = "fp32"  # type of the histories, where the method keeps any
+    refresh_histories: bool = False  # rewrite them all at each evaluation, as the paper's code does
+    staleness_every: int = 0  # epochs between measurements of the histories' staleness; 0 is never
     seed: int = 0
     deterministic: bool = True  # same seed, same bits; without it a GPU is faster
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("eval_every", 1), ("patience", 0)):
+        for name, least in (
+            ("epochs", 1),
+            ("eval_every", 1),
+            ("patience", 0),
+            ("staleness_every", 0),
+        ):
             if (value := getattr(self, name)) < least:
                 raise InputError(f"{name} is {value}; expected {least} or more")
         for name in ("lr", "weight_decay", "clip"):
             value = getattr(self, name)
-            if not 0 <= value < math.inf or (name == "lr" and value == 0):
-                wanted = "a number above 0" if name == "lr" else "0 or more"
+            if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
+                wanted = "a number above 0" if name == "lr" else "0 or more, to a million"
                 raise InputError(f"{name} is {value}; expected {wanted}")
         if self.history not in HISTORY_TYPES:
             raise InputError(f"history is {self.history}; expected {', '.join(HISTORY_TYPES)}")
@@ -92,7 +99,7 @@ class Watcher:
     """Told of what happens; does nothing by default."""
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
-        """An epoch ended; `best` is the best validation score so far."""
+        """An epoch ended; `best` is the best validation score so far, -1 before there is any."""
 
     def on_best(self, backbone: Backbone) -> None:
         """The weights are the best so far."""
@@ -114,13 +121,17 @@ class Trainer:
         self._first_hop()
         method.sampler.prepare(adjacency, len(backbone.layers))
         method.estimator.allocate(backbone.layers, self._new_table)
+        if method.estimator.keeps_history:
+            with torch.no_grad():
+                method.estimator.begin(backbone.encode(graph.x.float()))
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
         self.optimizer = torch.optim.Adam(
             backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
         )
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
-        self.rng = torch.Generator(graph.device).manual_seed(self.training.seed)
+        seed = self.training.seed ^ 0x5EED  # not the stream that the weights were drawn from
+        self.rng = torch.Generator(graph.device).manual_seed(seed)
 
     def _new_table(self, width: int) -> DeviceTable:
         dtype = HISTORY_TYPES[self.training.history]
@@ -149,7 +160,7 @@ class Trainer:
         weight = graph.train_mask[batch.target_ids].float()
         if batch.loss_weight is not None:
             weight = weight * batch.loss_weight
-        x = graph.x[batch.input_ids].float()
+        x = (graph.x if batch.whole else graph.x[batch.input_ids]).float()
         loss = self._loss(x, batch, weight)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -205,8 +216,18 @@ class Trainer:
         """Exact scores of the weights as they are."""
         return scores(self.infer(self.backbone), self.graph, tuple(splits))
 
+    def _validate(self, epoch: int) -> float | None:
+        logits = self.infer(self.backbone)
+        if not bool(torch.isfinite(logits[self.graph.val_mask]).all()):
+            raise InputError(
+                f"the outputs are not finite after epoch {epoch}; lower lr, or set clip"
+            )
+        if self.training.refresh_histories:
+            self.refresh_histories()
+        return scores(logits, self.graph, ("val",))["val"]
+
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
-        settings, best, best_epoch, seconds = self.training, -1.0, 0, []
+        settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
         best_state: dict[str, Tensor] = {}
         for number in range(1, settings.epochs + 1):
             lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
@@ -216,7 +237,7 @@ class Trainer:
                 raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
             val = None
             if number % settings.eval_every == 0 or number == settings.epochs:
-                val = self.evaluate(("val",))["val"]
+                val = self._validate(number)
             improved = val is not None and val > best
             if val is not None and improved:
                 best, best_epoch = val, number
@@ -249,5 +270,8 @@ def check_trainable(graph: Graph) -> None:
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Torch's global random state set to `seed`, and put back afterwards."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield

@@ -275,7 +275,7 @@ def test_a_shape_that_does_not_match_the_data(path, shape):
 
 
 def test_a_huge_array_that_is_consistent_but_larger_than_the_memory(path, monkeypatch):
-    monkeypatch.setattr(npz, "physical_memory", lambda: 10)
+    monkeypatch.setattr(npz, "available_memory", lambda: 10)
     refused(write(path), "more than the memory")
 
 

@@ -80,3 +80,12 @@ def test_a_block_without_edges_sums_to_its_own_rows():
     out.sum().backward()
     assert torch.equal(out[:, 0], torch.tensor([1.0, 2.0, 3.0]))
     assert torch.equal(h.grad[:, 0], torch.tensor([1.0, 2.0, 3.0]))
+
+
+def test_a_hub_loses_no_digits():
+    degree = 300_000
+    indptr = torch.tensor([0, degree], dtype=torch.int32)
+    weight = torch.full((degree,), 1 / degree)
+    edges = Edges(indptr, torch.zeros(degree, dtype=torch.int32), weight, 1)
+    hub = Block(torch.zeros(1, dtype=torch.long), edges, torch.tensor([float(degree)]))
+    assert weighted_sum(torch.ones(1, 2), hub)[0, 0].item() == pytest.approx(1, abs=1e-5)

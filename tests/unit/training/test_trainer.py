@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -122,3 +123,41 @@ def test_a_graph_that_cannot_be_trained_on_is_refused(make_graph, missing):
 def test_a_bad_setting_is_refused_by_name(setting, value):
     with pytest.raises(InputError, match=f"{setting} is {value}; expected"):
         Training(**{setting: value})
+
+
+def test_weight_decay_pulls_weights_to_zero(make_graph):
+    sizes = []
+    for decay in (0.0, 0.5):
+        trainer, _, _ = fit(make_graph(), epochs=30, weight_decay=decay, patience=0)
+        trainer.epoch()
+        sizes.append(sum(float(p.square().sum()) for p in trainer.backbone.parameters()))
+    assert sizes[1] < 0.5 * sizes[0]
+
+
+def test_a_batch_weighs_its_nodes(make_graph):
+    """A node of weight zero teaches nothing: as if it were not in the training set."""
+    graph = make_graph()
+    first = int(graph.train_mask.nonzero()[0])
+    mask = graph.train_mask.clone()
+    mask[first] = False
+    without = Graph.from_edges(
+        graph.edge_index, graph.x, graph.y, train_mask=mask, val_mask=graph.val_mask,
+        num_classes=graph.num_classes,
+    )  # fmt: skip
+    weighted, plain = build(Run.make(dropout=0.0), graph), build(Run.make(dropout=0.0), without)
+    batch = weighted.method.sampler.batch
+    weight = torch.ones(graph.num_nodes)
+    weight[first] = 0.0
+    weighted.method.sampler.batch = dataclasses.replace(batch, loss_weight=weight)
+    assert torch.equal(weighted.step(batch.target_ids), plain.step(batch.target_ids))
+
+
+def test_a_step_that_explodes_is_not_taken_for_a_model(make_graph):
+    with pytest.raises(InputError, match="not finite after epoch 1"):
+        fit(make_graph(), epochs=1, lr=1e6, layers=8)
+
+
+def test_seconds_per_epoch_is_the_median(make_graph, monkeypatch):
+    ticks = iter([0, 1, 10, 12, 20, 29])  # epochs of 1, 2 and 9 seconds
+    monkeypatch.setattr("graphfm.training.trainer.time.perf_counter", lambda: next(ticks))
+    assert fit(make_graph(), epochs=3)[2].seconds_per_epoch == 2

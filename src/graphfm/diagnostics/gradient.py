@@ -1,0 +1,138 @@
+"""How far mini-batch gradients are from the full-batch gradient of the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice, repeat
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.backbones.base import Backbone
+from graphfm.batch import Batch
+from graphfm.diagnostics.staleness import ratio
+from graphfm.errors import InputError
+from graphfm.estimators.base import Exact
+from graphfm.norm import without_noise
+from graphfm.samplers.full import FullSampler
+from graphfm.tables.device import DeviceTable
+from graphfm.training.objective import mean_loss
+
+if TYPE_CHECKING:  # a trainer may want to call this module
+    from graphfm.training.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class LayerGradient:
+    """Of one part of the network, means over batches."""
+
+    name: str  # "encode", "layer 1", ..., "decode"
+    relative: float  # ||batch - full|| / ||full||
+    cosine: float  # of the angle between the two; 0 where either is zero
+
+
+def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGradient]:
+    """Compare the gradient of each batch of an epoch (or of so many batches) with the exact one.
+
+    Every batch meets the histories as they are now. Dropout is off, on both sides. Nothing is
+    changed: weights, their `.grad`, histories, batch norm and random states are as before.
+    """
+    if batches is not None and batches < 1:
+        raise InputError(f"batches is {batches}; expected 1 or more")
+    groups = _parameters(trainer.backbone)
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in groups}
+    with _as_in_training(trainer):
+        exact = _gradients(_full_loss(trainer), groups)
+        for batch in _batches(trainer, batches):
+            with _histories_kept(trainer):
+                found = _gradients(_batch_loss(trainer, batch), groups)
+            for name, values in measured.items():
+                values.append(_compare(found[name], exact[name]))
+    return [
+        LayerGradient(name, fmean(error for error, _ in values), fmean(cos for _, cos in values))
+        for name, values in measured.items()
+    ]
+
+
+def _parameters(backbone: Backbone) -> dict[str, Sequence[nn.Parameter]]:
+    """The parameters of each part of the network that has any."""
+    named: list[tuple[str, nn.Module]] = [("encode", backbone.encode)]
+    named += [(f"layer {number}", layer) for number, layer in enumerate(backbone.layers, 1)]
+    named += [("decode", backbone.decode)]
+    groups = {name: [p for p in part.parameters() if p.requires_grad] for name, part in named}
+    return {name: group for name, group in groups.items() if group}
+
+
+def _full_loss(trainer: Trainer) -> Tensor:
+    graph, sampler = trainer.graph, FullSampler()
+    sampler.prepare(trainer.infer.adjacency, len(trainer.backbone.layers))
+    logits = trainer.backbone(graph.x.float(), sampler.batch, Exact())
+    return mean_loss(logits, graph.y, graph.train_mask.float())
+
+
+def _batch_loss(trainer: Trainer, batch: Batch) -> Tensor:
+    graph = trainer.graph
+    weight = graph.train_mask[batch.target_ids].float()
+    if batch.loss_weight is not None:
+        weight = weight * batch.loss_weight
+    return trainer._loss(graph.x[batch.input_ids].float(), batch, weight)
+
+
+def _batches(trainer: Trainer, number: int | None) -> Iterator[Batch]:
+    sampler, rng = trainer.method.sampler, trainer.rng
+    epochs = chain.from_iterable(sampler.epoch(rng) for _ in repeat(None))
+    for seeds in sampler.epoch(rng) if number is None else islice(epochs, number):
+        yield sampler.sample(seeds, rng)
+
+
+def _gradients(loss: Tensor, groups: dict[str, Sequence[nn.Parameter]]) -> dict[str, Tensor]:
+    """The gradient of each group, all its parameters in one row of double precision."""
+    parameters = list(chain.from_iterable(groups.values()))
+    found = iter(torch.autograd.grad(loss, parameters, materialize_grads=True))
+    return {
+        name: torch.cat([next(found).double().flatten() for _ in group])
+        for name, group in groups.items()
+    }
+
+
+def _compare(found: Tensor, exact: Tensor) -> tuple[float, float]:
+    """Relative error and cosine."""
+    size, sizes = float(exact.norm()), float(exact.norm() * found.norm())
+    return ratio(float((found - exact).norm()), size), float(found @ exact) / sizes if sizes else 0
+
+
+@contextmanager
+def _as_in_training(trainer: Trainer) -> Iterator[None]:
+    """Training mode without noise; afterwards modes and random states are as they were."""
+    modes = [(part, part.training) for part in trainer.backbone.modules()]
+    state, device = trainer.rng.get_state(), trainer.graph.device
+    trainer.backbone.train()
+    try:
+        with (
+            torch.random.fork_rng([device] if device.type == "cuda" else []),
+            without_noise(trainer.backbone),
+        ):
+            yield
+    finally:
+        trainer.rng.set_state(state)
+        for part, training in modes:
+            part.training = training
+
+
+@contextmanager
+def _histories_kept(trainer: Trainer) -> Iterator[None]:
+    """Whatever a pass writes to the histories is undone."""
+    estimator = trainer.method.estimator
+    tables = [table for table in estimator.tables().values() if isinstance(table, DeviceTable)]
+    assert len(tables) == len(estimator.tables()), "a table that cannot be put back"
+    before, recording = [table.rows.clone() for table in tables], estimator.recording
+    try:
+        yield
+    finally:
+        estimator.recording = recording
+        for table, rows in zip(tables, before, strict=True):
+            table.rows.copy_(rows)

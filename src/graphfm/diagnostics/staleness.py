@@ -1,0 +1,138 @@
+"""How far histories lag behind: the paper's staleness score, and the age of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.batch import Batch
+from graphfm.estimators.base import Estimator
+from graphfm.estimators.halo_difference import HaloDifference
+from graphfm.estimators.halo_history import HaloHistory
+
+if TYPE_CHECKING:  # a trainer may want to call this module
+    from graphfm.training.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class LayerStaleness:
+    """Of one layer, the distance between what is believed and what the whole graph gives."""
+
+    depth: int  # counted from 1
+    score: float  # S^k: mean over nodes of ||exact - believed||
+    relative: float  # ||exact - believed||_F / ||exact||_F
+
+
+@torch.no_grad()
+def staleness(trainer: Trainer) -> list[LayerStaleness]:
+    """S^k of each layer that has a history, with today's weights in evaluation mode.
+
+    What is compared is what the method keeps (`Estimator.history_of`): outputs, aggregates or
+    inputs of layers. Nothing is changed.
+    """
+    estimator = trainer.method.estimator
+    if not estimator.keeps_history:
+        return []
+    with evaluating(trainer.backbone):
+        h0 = trainer.backbone.encode(trainer.graph.x.float())
+        believed = estimator.believed(h0, trainer.graph.degree.float())
+        exact = exact_rows(trainer, h0, estimator.history_of)
+        return [
+            compare(depth, rows, believed[depth])
+            for depth, rows in enumerate(exact)
+            if depth in believed
+        ]
+
+
+def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
+    """The measures of the layer whose depth, counted from 0, is given."""
+    distance = (exact - believed).norm(dim=1).double()
+    return LayerStaleness(
+        depth + 1, float(distance.mean()), ratio(float(distance.norm()), float(exact.norm()))
+    )
+
+
+def exact_rows(trainer: Trainer, h0: Tensor, what: str) -> Iterator[Tensor]:
+    """Each layer's inputs, aggregates or outputs for all nodes, by the whole graph."""
+    block, h = trainer.infer.adjacency.full_block(), h0
+    for layer in trainer.backbone.layers:
+        agg = layer.aggregate(h, block)
+        out = layer.update(agg, block.targets(h, h0))
+        yield {"input": h, "aggregate": agg, "output": out}[what]
+        h = out
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode; afterwards every part of the module is in the mode it was in."""
+    before = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in before:
+            part.training = training
+
+
+def ratio(error: float, size: float) -> float:
+    """error / size, where nothing is no error even of nothing."""
+    if size == 0:
+        return 0.0 if error == 0 else float("inf")
+    return error / size
+
+
+@dataclass(frozen=True)
+class Ages:
+    """Of history rows, the number of steps since they were last written."""
+
+    mean: float  # of the rows written so far; 0 is the latest step
+    max: int
+    never: float  # share of the nodes that no step has written yet
+
+
+class AgeMeter:
+    """Told of each batch of a cluster method, knows when each node's rows were last written.
+
+    `meter = AgeMeter(estimator, num_nodes)`, `meter.saw(batch)` after each step. Targets are
+    written at every step; the halo too where the method moves it (GraphFM-OB with beta above 0,
+    GraphFM-delta), as far as the batch has edges to it.
+    """
+
+    def __init__(
+        self, estimator: Estimator, num_nodes: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self.least_edges = _least_edges(estimator)
+        self.step = 0
+        self.written = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)  # last: a sink
+
+    def saw(self, batch: Batch) -> None:
+        """One step was taken with this batch."""
+        self.step += 1
+        self.written[batch.target_ids] = self.step
+        for view in [block.from_halo for block in batch.blocks[:1] if block.from_halo is not None]:
+            if self.least_edges is not None:
+                enough = view.edges.indptr.diff() >= self.least_edges
+                self.written[view.dst_ids[enough]] = self.step
+
+    def summary(self) -> Ages:
+        """The ages after the last step."""
+        written = self.written[:-1]
+        ages = self.step - written[written > 0]
+        if ages.numel() == 0:
+            return Ages(0.0, 0, 1.0)
+        never = 1 - ages.numel() / written.numel()
+        return Ages(float(ages.double().mean()), int(ages.max()), never)
+
+
+def _least_edges(estimator: Estimator) -> int | None:
+    """From how many edges on a batch writes a halo row; None if never."""
+    if isinstance(estimator, HaloDifference):
+        return 1
+    if isinstance(estimator, HaloHistory) and max(estimator.beta) > 0:
+        return estimator.threshold + 1
+    return None

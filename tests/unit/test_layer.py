@@ -1,0 +1,83 @@
+"""What a layer does around aggregate and update, against a forward pass written by hand."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from graphfm.backbones import make_backbone
+from graphfm.batch import Batch
+from graphfm.data.adjacency import Adjacency
+from graphfm.estimators.base import Exact
+
+
+def forward(backbone, graph):
+    block = backbone.adjacency(graph).full_block()
+    batch = Batch(block.src_ids, block.src_ids, (block,) * len(backbone.layers))
+    return backbone(graph.x, batch, Exact())
+
+
+def mean_matrix(graph):
+    block = Adjacency.mean(graph).full_block()
+    matrix = torch.zeros(graph.num_nodes, graph.num_nodes)
+    place = (block.edges.row.long(), block.edges.col.long())
+    return matrix.index_put_(place, block.edges.weight, accumulate=True)
+
+
+def test_norm_then_residual_then_activation(make_graph):
+    graph = make_graph(num_features=6)
+    sage = make_backbone(
+        "sage", 6, 4, layers=3, hidden=6, dropout=0.0, batch_norm=True, residual=True
+    )
+    a, h = mean_matrix(graph), graph.x
+    for depth, layer in enumerate(sage.layers):
+        out = (a @ h) @ layer.neighbors.weight.T + layer.neighbors.bias + h @ layer.root.weight.T
+        if depth < 2:
+            norm = nn.BatchNorm1d(6)
+            out = (norm(out) + h).relu()
+        h = out
+    torch.testing.assert_close(forward(sage, graph), h, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["sage", "gcn", "gcnii", "pna", "mlp"])
+def test_dropout_is_noise_in_training_only(make_graph, name):
+    graph = make_graph()
+    backbone = make_backbone(name, 7, 4, layers=2, dropout=0.5)
+    assert not torch.equal(forward(backbone, graph), forward(backbone, graph))
+    backbone.eval()
+    assert torch.equal(forward(backbone, graph), forward(backbone, graph))
+
+
+@pytest.mark.parametrize("name", ["sage", "gcn", "pna", "mlp"])
+def test_features_are_dropped_only_when_asked(make_graph, name):
+    """With one layer there are no hidden rows, so the input is all that could be dropped."""
+    graph = make_graph()
+    plain = make_backbone(name, 7, 4, layers=1, dropout=0.5)
+    assert torch.equal(forward(plain, graph), forward(plain, graph))
+    asked = make_backbone(name, 7, 4, layers=1, dropout=0.5, dropout_input=True)
+    assert not torch.equal(forward(asked, graph), forward(asked, graph))
+
+
+def test_gcnii_drops_features_hidden_rows_and_what_it_decodes():
+    backbone = make_backbone("gcnii", 7, 4, layers=2, dropout=0.3, dropout_input=True)
+    rates = [m.p for m in backbone.modules() if isinstance(m, nn.Dropout)]
+    assert rates == [0.3] * 4  # encode, two layers, decode
+    plain = make_backbone("gcnii", 7, 4, layers=2, dropout=0.3)
+    assert [m.p for m in plain.encode.modules() if isinstance(m, nn.Dropout)] == [0.0]
+
+
+def test_padding_is_invisible_to_a_layer(make_graph):
+    """Rows marked as not valid change neither the others' output nor the running statistics."""
+    graph = make_graph()
+    layer = make_backbone("gcn", 7, 4, batch_norm=True, dropout=0.0).layers[0]
+    agg = torch.randn(9, 7)
+    block = Adjacency.symmetric(graph).full_block()
+    targets = block.targets(graph.x[:9], graph.x[:9])
+    plain = layer.update(agg, replace(targets, h=graph.x[:9], valid=None))
+    before = layer.norm.running_mean.clone()
+    layer.norm.running_mean.zero_()
+    padded = torch.cat([agg, torch.full((4, 7), torch.nan)])
+    out = layer.update(padded, replace(targets, valid=torch.arange(13) < 9))
+    torch.testing.assert_close(out[:9], plain)
+    torch.testing.assert_close(layer.norm.running_mean, before)
