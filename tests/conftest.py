@@ -10,6 +10,12 @@ from graphfm import Graph
 MakeGraph = Callable[..., Graph]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    """Small graphs: threads that wait for each other cost more than they save."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)

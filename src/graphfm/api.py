@@ -9,6 +9,7 @@ from typing import Any
 
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
+from graphfm.errors import InputError
 from graphfm.model import Model
 from graphfm.run import Run, build, pick_device
 from graphfm.training.trainer import Score, Watcher
@@ -49,6 +50,11 @@ def train(
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
     With `out` the run is written to that folder.
     """
+    if not isinstance(graph, Graph | str | Path):
+        raise InputError(
+            f"cannot train on a {type(graph).__name__}; expected a Graph (Graph.from_pyg takes a "
+            "PyG Data), the name of a dataset or an .npz file"
+        )
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     run = Run.make(**{"dataset": name, **options})
     if not isinstance(graph, Graph):

@@ -5,13 +5,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from graphfm.errors import InputError
+
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A path to write to; it takes the place of `path` when the block ends without an error."""
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not path.is_file():
+        raise InputError(f"cannot write {path}: it is not a file; choose another name")
+    path = path.resolve()  # a link stays a link, and what it leads to is replaced
     unfinished = path.parent / f".{path.name}.{os.getpid()}.unfinished"
     try:
         yield unfinished
+        os.chmod(unfinished, 0o666 & ~_umask())  # some writers make private files
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

@@ -32,6 +32,8 @@ class Model:
         self, graph: Graph, splits: Sequence[str] = ("train", "val", "test")
     ) -> dict[str, float | None]:
         """Micro-F1 of each split; None where a split is empty."""
+        if graph.num_classes == 0:
+            raise InputError("the graph has no labels to score by; use predict")
         if (graph.num_classes, graph.multi_label) != (self.num_classes, self.multi_label):
             raise InputError(
                 f"the graph has {_labels(graph.num_classes, graph.multi_label)}, "

@@ -74,3 +74,14 @@ def frozen_statistics(module: nn.Module) -> Iterator[None]:
     finally:
         for norm in norms:
             norm.train()
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode, and back to the mode there was."""
+    was_training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was_training)

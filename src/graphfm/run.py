@@ -47,10 +47,10 @@ class Run:
         known_name("method", method, METHODS)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
-        _check_sizes(given)
         network = _take(given, _backbone_options(backbone))
         how = _take(given, _method_options(method))
         training = Training(**_take(given, _defaults(Training)))
+        _check_sizes({**network, **how, **vars(training)})
         if given:
             raise InputError(_refusal(next(iter(given)), backbone, method))
         BACKBONES[backbone].Settings(**network)  # a bad value is refused here, not at step 1
@@ -130,8 +130,23 @@ def _defaults(kind: type[Any]) -> dict[str, Any]:
 
 
 def _take(given: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option, with the value given for it where there is one."""
-    return {name: given.pop(name, default) for name, default in options.items()}
+    """Every option, with the value given for it where there is one, of the default's type."""
+    return {
+        name: _as_type(name, given.pop(name), default) if name in given else default
+        for name, default in options.items()
+    }
+
+
+def _as_type(name: str, value: Any, default: Any) -> Any:
+    kind = type(default)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is tuple:
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}
+        raise InputError(f"{name} is {value!r}; expected {words[kind]}")
+    return value
 
 
 def _refusal(option: str, backbone: str, method: str) -> str:

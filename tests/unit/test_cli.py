@@ -307,6 +307,13 @@ def test_predict_to_an_impossible_place_is_refused(run, here, out):
     assert tree(here) == before
 
 
+def test_predict_writes_through_a_link(run, here):
+    (here / "link.csv").symlink_to("target.csv")
+    assert graphfm("predict", run, "--out", "link.csv").code == 0
+    assert (here / "link.csv").is_symlink()
+    assert (here / "target.csv").read_text().startswith("node,name,class,probability")
+
+
 # Listing
 
 
@@ -489,7 +496,7 @@ def test_wrong_options_get_one_line_and_leave_nothing(here, options, reason):
     [
         (["nope"], "No such command 'nope'"),
         (["evaluate"], "Missing argument 'RUN'"),
-        (["evaluate", "nope"], "nope is no run: it has no config.json"),
+        (["evaluate", "nope"], "nope is no run: there is no such folder"),
         (["predict", "nope"], "Missing option '--out'"),
         (["predict", "nope", "--out", "p.csv"], "nope is no run"),
         (["info"], "Missing argument 'DATASET'"),
@@ -531,7 +538,7 @@ def test_an_unknown_device_is_refused(run, name):
 @pytest.mark.parametrize(
     ("out", "reason"),
     [
-        ("full", "full is not empty; choose another --out"),
+        ("full", "full is not empty; choose another folder"),
         ("file", "cannot write to file"),
         ("file/run", "cannot write to file/run"),
         ("new/" + "n" * 300, "cannot write to new/n+: File name too long"),

@@ -9,6 +9,7 @@ import typer
 from graphfm.cli.listing import backbones, datasets, info, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.results import evaluate, predict
+from graphfm.cli.staleness import staleness
 from graphfm.cli.train import train
 from graphfm.errors import InputError
 from graphfm.version import VERSION
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, predict, datasets, methods, backbones, info):
+for command in (train, evaluate, predict, staleness, datasets, methods, backbones, info):
     app.command()(command)
 
 

@@ -41,6 +41,10 @@ def info(
         return
     splits = record.pop("splits")
     record |= {f"{split} nodes": count for split, count in splits.items()}
+    record["memory of the graph, bytes"] = record.pop("graph_bytes")
+    record["more to train sage on it, full batch, 2 layers of 128, bytes"] = record.pop(
+        "full_batch_bytes"
+    )
     print_rows((name.replace("_", " "), _text(name, value)) for name, value in record.items())
 
 

@@ -35,7 +35,10 @@ def evaluate(
     if json:
         print_json({"run": str(run), "dataset": name, **scores})
     else:
-        shown = {split: "no nodes" if s is None else f"{s:.4f}" for split, s in scores.items()}
+        shown = {
+            split: "no nodes" if score is None else f"{score:.4f} (micro-F1)"
+            for split, score in scores.items()
+        }
         print_rows(shown.items())
 
 

@@ -170,9 +170,9 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     if json:
         print_json(result.to_json())
         return
-    test = "no test nodes" if score.test is None else f"test {score.test:.4f}"
+    test = "" if score.test is None else f"test {score.test:.4f} (micro-F1) "
     typer.echo(
-        f"{test} (micro-F1) at epoch {score.best_epoch} of {score.epochs}, the best on validation "
+        f"{test}at epoch {score.best_epoch} of {score.epochs}, the best on validation "
         f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
         f"peak memory {size(score.peak_bytes)}; run in {out}"
     )

@@ -62,7 +62,7 @@ class Adjacency:
         return Block(ids, edges, graph.degree.float(), self.self_weight)
 
     def block(self, dst_ids: Tensor) -> Block:
-        """Every in-neighbour of `dst_ids`, which must be distinct."""
+        """Every in-neighbour of `dst_ids`."""
         graph = self.graph
         degree = graph.degree[dst_ids]
         target, position = expand_rows(graph.indptr, dst_ids)

@@ -93,7 +93,11 @@ def as_mask(name: str, value: Any, x: Tensor) -> Tensor:
     if mask.shape != (num_nodes,):
         raise InputError(
             f"{name} has shape {tuple(mask.shape)}; expected [{num_nodes}], true or false per node "
-            "(for a list of ids: mask = zeros(num_nodes, bool); mask[ids] = True)"
+            + (
+                "(several splits: take one column)"
+                if mask.ndim == 2
+                else "(of a list of ids: mask = zeros(num_nodes, bool); mask[ids] = True)"
+            )
         )
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
         raise InputError(f"{name} holds values other than 0 and 1; expected true or false per node")
@@ -231,6 +235,8 @@ def _check_masks(graph: Graph) -> None:
     for name, mask in masks.items():
         if mask.shape != (graph.num_nodes,) or mask.dtype != torch.bool:
             raise InputError(f"{name} is {_kind(mask)}; expected bool [{graph.num_nodes}]")
+        if graph.num_classes == 0 and bool(mask.any()):
+            raise InputError(f"there is a {name} but no y; give labels, or leave the mask out")
         if count := int((mask & ~labelled).sum()):
             raise InputError(f"{name} selects {count} nodes without a label; take them out of it")
     for one, other in (("train", "val"), ("train", "test"), ("val", "test")):

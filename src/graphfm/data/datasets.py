@@ -38,6 +38,11 @@ def load(name: str | Path, *, device: str | torch.device = "cpu") -> Graph:
     if name == "debian":
         with as_file(files("graphfm.data") / "debian.npz") as path:
             return Graph.from_npz(path).to(device)
+    if not str(name).endswith(".npz") and Path(name).exists() and str(name):
+        raise InputError(
+            f"{name} is not an .npz file; make one of it (docs/npz.md shows how), or build a Graph "
+            "in Python with Graph.from_edges and save it"
+        )
     if not str(name).endswith(".npz"):
         known = ", ".join(DATASETS)
         raise InputError(f"there is no dataset {str(name)!r}; there is {known}, or a FILE.npz")

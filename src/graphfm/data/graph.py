@@ -127,7 +127,10 @@ class Graph:
         """Write the graph to an `.npz` file, whole or not at all."""
         from graphfm.data.npz import write_graph
 
-        write_graph(self, Path(path))
+        path = Path(path)
+        if path.suffix != ".npz" and not path.is_dir():
+            path = path.with_name(f"{path.name}.npz")
+        write_graph(self, path)
 
     @property
     def num_nodes(self) -> int:

@@ -87,8 +87,10 @@ def synthetic(
     neighbours a lot, one neighbour something between. Same seed and kind of device, same graph.
     """
     name, shape = (shape, _shape(shape)) if isinstance(shape, str) else ("synthetic", shape)
-    if not (0 < scale < math.inf and 0 <= homophily <= 1):
-        raise InputError(f"scale {scale}, homophily {homophily}; expected above 0, and 0 to 1")
+    if not 0 < scale < math.inf:
+        raise InputError(f"the scale is {scale}; expected a number above 0")
+    if not 0 <= homophily <= 1:
+        raise InputError(f"homophily is {homophily}; expected 0 to 1")
     num_nodes = max(round(shape.num_nodes * scale), 8)
     num_pairs = max(round(shape.num_edges * scale) // 2, 1)
     _check_memory(num_nodes, num_pairs, shape, dtype, torch.device(device))

@@ -1,6 +1,7 @@
 """GraphFM-IB: a moving average of each node's sampled aggregate."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,10 +46,13 @@ class AggregateMomentum(Estimator):
         known = 0 if self.first_hop is None else 1  # what never changes needs no history
         self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
         self.visits = {d: new_table(1) for d in self.histories}
+        self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
 
-    def begin(self, h0: Tensor) -> None:
+    def begin(self, encoded: Callable[[], Tensor]) -> None:
         if self.start == "features" and 0 in self.histories:
-            self.histories[0].push(torch.arange(h0.size(0), device=h0.device), h0)
+            h0 = encoded()
+            rows = h0.repeat(1, self.repeats)  # once for each of several aggregators
+            self.histories[0].push(torch.arange(h0.size(0), device=h0.device), rows)
 
     def tables(self) -> dict[str, NodeTable]:
         named = {f"aggregate.{depth}": table for depth, table in self.histories.items()}
@@ -74,4 +78,6 @@ class AggregateMomentum(Estimator):
         beta, visits = self.betas[step.depth], self.visits[step.depth].pull(step.block.dst_ids)
         if self.start != "fresh" or beta == 0:
             return torch.full_like(visits, beta)
-        return beta / (1 - (1 - beta) ** (visits + 1))
+        if beta == 1:
+            return torch.ones_like(visits)
+        return beta / -torch.expm1((visits + 1) * math.log1p(-beta))  # exact for small beta too

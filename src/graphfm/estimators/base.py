@@ -1,6 +1,6 @@
 """Estimators: how one layer's output is computed when the batch holds only part of the graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from torch import Tensor
@@ -30,8 +30,8 @@ class Estimator:
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         """Create the histories. Called once, before training."""
 
-    def begin(self, h0: Tensor) -> None:
-        """Fill the histories with what they start from, given the encoder's output of all nodes."""
+    def begin(self, encoded: Callable[[], Tensor]) -> None:
+        """Fill the histories with what they start from; `encoded()` encodes all nodes."""
 
     def tables(self) -> dict[str, NodeTable]:
         """The histories by name: with the weights, all that training has learned."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, halo_first
+from graphfm.batch import Block, Targets, halo_first
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.compensation import Compensation
@@ -51,6 +51,7 @@ class HaloHistory(Estimator):
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
         self.histories = [new_table(layer.out_width) for layer in layers[:-1]]
+        self.first_layer = layers[0] if layers else None
         if self.compensate:
             self.compensation = Compensation(layers, new_table)
 
@@ -60,7 +61,14 @@ class HaloHistory(Estimator):
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
-        return {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
+        rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
+        if (
+            rows and self.first_hop is not None and self.first_layer is not None
+        ):  # these are not read from the past
+            with torch.no_grad(), frozen_statistics(self.first_layer):
+                targets = Targets(h0, h0, degree, None)
+                rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
+        return rows
 
     def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
         if h.size(0) == block.num_src:  # depth 0: features of the halo are known

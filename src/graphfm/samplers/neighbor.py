@@ -74,11 +74,11 @@ class NeighborSampler(Sampler):
         indices, num_dst = self.adjacency.graph.indices, dst_ids.numel()
         targets = dst_ids.repeat_interleave(fanout)
         if indices.numel() == 0:
-            neighbor_ids = targets
+            neighbor_ids, weight = targets, torch.zeros_like(factor)
         else:
             position = position.clamp(max=indices.numel() - 1)  # an isolated node points anywhere
             neighbor_ids = indices[position].long()
-        weight = factor * self.adjacency.weights(targets, neighbor_ids, position)
+            weight = factor * self.adjacency.weights(targets, neighbor_ids, position)
         first = torch.arange(num_dst + 1, dtype=torch.int32, device=dst_ids.device) * fanout
         col = torch.arange(
             num_dst, num_dst * (fanout + 1), dtype=torch.int32, device=dst_ids.device

@@ -15,7 +15,7 @@ class NodeTable(ABC):
 
     @abstractmethod
     def push(self, ids: Tensor, values: Tensor) -> None:
-        """Overwrite the rows. `ids` must be distinct, the sink excepted."""
+        """Overwrite the rows. Where an id stands twice its values must agree, the sink excepted."""
 
     def blend(self, ids: Tensor, values: Tensor, beta: float) -> None:
         """Move the rows towards `values`: 0 keeps the past, 1 forgets it."""

@@ -85,11 +85,13 @@ class RunFolder(Watcher):
 def check_free(path: Path) -> None:
     """Refuse a place where no run can be written; leaves it as it was."""
     missing: list[Path] = []
+    if path.exists() and not path.is_dir():
+        raise InputError(f"cannot write to {path}: it is a file, and a run is a folder")
     try:
         missing = [place for place in (path, *path.parents) if not place.exists()]
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise InputError(f"{path} is not empty; choose another --out, or remove it")
+            raise InputError(f"{path} is not empty; choose another folder (--out), or remove it")
         with TemporaryFile(dir=path):
             pass
     except OSError as error:
@@ -125,14 +127,15 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
     try:
         backbone.load_state_dict(load_file(weights))
     except (SafetensorError, RuntimeError, OSError) as error:
-        reason = str(error).splitlines()[0]
+        reason = " ".join(str(error).split())[:200]
         raise InputError(f"{weights} is damaged or does not fit its config ({reason})") from None
     return run, model, graph
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise InputError(f"{path.parent} is no run: it has no {path.name}")
+        missing = f"it has no {path.name}" if path.parent.is_dir() else "there is no such folder"
+        raise InputError(f"{path.parent} is no run: {missing}; give the folder of a training")
     try:
         config = json.loads(path.read_text())
     except (ValueError, OSError, RecursionError) as error:

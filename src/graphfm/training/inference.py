@@ -9,6 +9,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.data.adjacency import Adjacency
 from graphfm.estimators.base import Exact
 from graphfm.layer import GraphLayer
+from graphfm.norm import evaluating
 
 
 class LayerwiseInference:
@@ -28,12 +29,8 @@ class LayerwiseInference:
     @torch.no_grad()
     def __call__(self, backbone: Backbone) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph."""
-        was_training = backbone.training
-        backbone.eval()
-        try:
+        with evaluating(backbone):
             return self._run(backbone)
-        finally:
-            backbone.train(was_training)
 
     @torch.no_grad()
     def first_aggregate(self, layer: GraphLayer) -> Tensor:

@@ -19,7 +19,7 @@ from graphfm.errors import InputError
 from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
-from graphfm.norm import without_noise
+from graphfm.norm import evaluating, without_noise
 from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
@@ -121,9 +121,7 @@ class Trainer:
         self._first_hop()
         method.sampler.prepare(adjacency, len(backbone.layers))
         method.estimator.allocate(backbone.layers, self._new_table)
-        if method.estimator.keeps_history:
-            with torch.no_grad():
-                method.estimator.begin(backbone.encode(graph.x.float()))
+        method.estimator.begin(self._encoded)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
         self.optimizer = torch.optim.Adam(
@@ -136,6 +134,13 @@ class Trainer:
     def _new_table(self, width: int) -> DeviceTable:
         dtype = HISTORY_TYPES[self.training.history]
         return DeviceTable(self.graph.num_nodes, width, dtype=dtype, device=self.graph.device)
+
+    @torch.no_grad()
+    def _encoded(self) -> Tensor:
+        """The encoder's output of all nodes, as in evaluation."""
+        with evaluating(self.backbone):
+            rows: Tensor = self.backbone.encode(self.graph.x.float())
+        return rows
 
     def _first_hop(self) -> None:
         """Aggregate raw features once for all, where the estimator asks and the network allows."""
@@ -196,14 +201,14 @@ class Trainer:
     @torch.no_grad()
     def refresh_histories(self) -> None:
         """Write to every history what today's weights make of the whole graph."""
-        estimator, backbone = self.method.estimator, self.backbone.eval()
-        block = self.infer.adjacency.full_block()
-        h = h0 = backbone.encode(self.graph.x.float())
-        for depth, layer in enumerate(backbone.layers):
-            agg = layer.aggregate(h, block)
-            out = layer.update(agg, block.targets(h, h0))
-            estimator.record(LayerStep(depth, layer, block, h, h0), agg, out)
-            h = out
+        estimator, block = self.method.estimator, self.infer.adjacency.full_block()
+        h = h0 = self._encoded()
+        with evaluating(self.backbone):
+            for depth, layer in enumerate(self.backbone.layers):
+                agg = layer.aggregate(h, block)
+                out = layer.update(agg, block.targets(h, h0))
+                estimator.record(LayerStep(depth, layer, block, h, h0), agg, out)
+                h = out
 
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss."""
@@ -243,9 +248,9 @@ class Trainer:
                 best, best_epoch = val, number
                 best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
             for watcher in watchers:
+                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
                 if improved:
                     watcher.on_best(self.backbone)
-                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
             if val is not None and 0 < settings.patience <= number - best_epoch:
                 break
         self.backbone.load_state_dict(best_state)
@@ -261,6 +266,8 @@ class Trainer:
 
 def check_trainable(graph: Graph) -> None:
     """A graph to train on needs labels, training nodes and validation nodes."""
+    if graph.num_classes == 0:
+        raise InputError("the graph has no labels; give it y to learn")
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")

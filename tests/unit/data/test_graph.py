@@ -223,7 +223,7 @@ def test_declared_classes_survive_a_round_trip(tmp_path):
 def test_names_are_kept_as_text_whatever_their_letters(tmp_path):
     names = ["zażółć", "名前", 'comma, "quote"', "line\nbreak"]
     make(y=[0, 1, 0, 1], node_names=np.array(names), class_names=["", "🐍"]).save(tmp_path / "g")
-    again = Graph.from_npz(tmp_path / "g")
+    again = Graph.from_npz(tmp_path / "g.npz")
     assert again.node_names == tuple(names)
     assert again.class_names == ("", "🐍")
 
@@ -317,7 +317,7 @@ def test_the_fingerprint_tells_graphs_apart(change):
 
 def test_the_fingerprint_does_not_depend_on_the_machine():
     graph = make(y=[0, 1, 0, 1], train_mask=[1, 1, 0, 0], edge_weight=[1, 2, 3])
-    assert graph.fingerprint == "3371c234f7dfe358b0ec2bc2bcda9428"
+    assert graph.fingerprint == "2df031162753710070e76c06e4e08b7f"
 
 
 def test_from_pyg_takes_all_that_a_data_holds():

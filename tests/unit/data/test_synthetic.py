@@ -98,8 +98,8 @@ def test_unlabelled_nodes_are_in_no_split():
     [
         ("synthetic:atlantis", "no synthetic shape 'atlantis'; there is small"),
         ("synthetic:small:big", "scale 'big' is not a number"),
-        ("synthetic:small:-1", "scale -1"),
-        ("synthetic:small:nan", "scale nan"),
+        ("synthetic:small:-1", "scale is -1"),
+        ("synthetic:small:nan", "scale is nan"),
         ("synthetic:papers100m:1000", "GiB to make"),
     ],
 )

@@ -1,0 +1,136 @@
+"""graphfm staleness: the table, its JSON, and what it refuses."""
+
+import io
+import json
+import re
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+import pytest
+import torch
+
+from graphfm.cli import main
+
+SMALL = ("--dataset", "synthetic:small:0.05", "--device", "cpu", "--hidden", "8")
+FEW = (*SMALL, "--parts", "4", "--parts-per-batch", "2", "--epochs", "3")
+HISTORY = ["gas", "graphfm-ob, plain sum", "graphfm-ob, rescaled"]
+OURS = ["gas, exact first hop", "graphfm-delta"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Rows are few: threads would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+def staleness(*arguments: str) -> tuple[int, str, str]:
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["graphfm", "staleness", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+            main()
+    finally:
+        sys.argv = before
+    return end.value.code, out.getvalue(), err.getvalue()
+
+
+def test_the_table_lists_every_method_in_aligned_columns():
+    code, out, err = staleness(*FEW, "--seeds", "2")
+    assert code == 0, err
+    header, *rows = out.splitlines()
+    assert re.split(r"\s{2,}", header) == [
+        "method", "test", "S^1", "S^2", "relative 1", "relative 2",
+    ]  # fmt: skip
+    assert [re.split(r"\s{2,}", row)[0] for row in rows] == [*HISTORY, *OURS, "full batch"]
+    assert len({len(line) for line in (header, *rows)}) == 1
+    assert re.search(r"gas +0\.\d{4} ± 0\.\d{4}( +\d+\.\d{4}){4}$", rows[0])
+    assert re.search(r"full batch +0\.\d{4} ± 0\.\d{4}( +-){4}$", rows[-1])
+    assert len(err.splitlines()) == 12  # six methods, two seeds
+    for number, line in enumerate(err.splitlines()):
+        assert re.search(rf"seed {number % 2}: test 0\.\d{{4}}", line)
+
+
+def test_json_is_one_object_on_one_line():
+    code, out, err = staleness(*FEW, "--json")
+    assert code == 0, err
+    (line,) = out.splitlines()
+    result = json.loads(line)
+    assert result["dataset"] == "synthetic:small:0.05"
+    assert (result["parts"], result["epochs"], result["seeds"]) == (4, 3, 1)
+    assert result["layers"] == 3
+    rows = {row["name"]: row for row in result["rows"]}
+    assert list(rows) == [*HISTORY, *OURS, "full batch"]
+    for name, row in rows.items():
+        assert set(row) == {
+            "name", "method", "settings", "test", "test_std", "tests", "layers",
+        }, name  # fmt: skip
+        assert ("exact_first_hop" in row["settings"]) == (name in HISTORY)  # as published
+        assert row["tests"] == [row["test"]]
+        assert row["test_std"] is None
+        depths = [layer["layer"] for layer in row["layers"]]
+        assert depths == ([] if name == "full batch" else [1, 2])
+        assert all(layer["score"] >= 0 and layer["relative"] >= 0 for layer in row["layers"])
+    assert all(layer["score"] > 0 for layer in rows["gas"]["layers"])
+    assert rows["gas"]["layers"] != rows["gas, exact first hop"]["layers"]
+
+
+def test_same_seed_same_table():
+    arguments = (*FEW[:-1], "1", "--layers", "2", "--seed", "3", "--json")
+    assert staleness(*arguments)[1] == staleness(*arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("backbone", "left_out"), [("pna", OURS), ("gcnii", ["gas, exact first hop"])]
+)
+def test_what_a_backbone_does_not_allow_is_left_out_and_said(backbone, left_out):
+    few = (*FEW[:-1], "1", "--backbone", backbone, "--layers", "2", "--json")
+    code, out, err = staleness(*few)
+    assert code == 0, err
+    names = [row["name"] for row in json.loads(out)["rows"]]
+    assert names == [name for name in (*HISTORY, *OURS, "full batch") if name not in left_out]
+    assert [line.split(":")[0] for line in err.splitlines() if "left out" in line] == left_out
+
+
+def test_one_layer_has_no_history():
+    code, out, err = staleness(*FEW[:-1], "1", "--layers", "1")
+    assert code == 0, err
+    assert re.split(r"\s{2,}", out.splitlines()[0].rstrip()) == ["method", "test"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--seeds", "0"), "seeds is 0; expected 1 or more"),
+        (("--epochs", "0"), "epochs is 0; expected 1 or more"),
+        (("--parts", "0"), "parts is 0; expected 1 or more"),
+        (("--parts-per-batch", "0"), "parts_per_batch is 0; expected 1 or more"),
+        (("--parts-per-batch", "99"), "parts_per_batch is 99; there are only 24 parts"),
+        (("--parts", "9999"), "9,?999"),
+        (("--beta", "1.5"), "beta is 1.5; expected numbers from 0 to 1"),
+        (("--beta", "x"), "--beta"),
+        (("--lr", "0"), "lr is 0.0; expected"),
+        (("--dropout", "1"), "dropout is 1.0; expected"),
+        (("--layers", "0"), "layers is 0; expected 1 or more"),
+        (("--backbone", "mlp"), "mlp reads no neighbours"),
+        (("--backbone", "gat"), "there is no backbone 'gat'"),
+        (("--device", "tpu"), "there is no device 'tpu'"),
+        (("--dataset", "nowhere"), "there is no dataset 'nowhere'"),
+        (("--refresh",), "--refresh"),
+    ],
+)
+def test_a_wrong_option_is_one_line(arguments, reason):
+    code, out, err = staleness(*SMALL, *arguments)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("graphfm: ")
+    assert err.count("\n") == 1, err
+    assert re.search(reason, err), err
