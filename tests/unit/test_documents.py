@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from graphfm.methods import METHODS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -12,13 +14,15 @@ def python_blocks(name: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/npz.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/npz.md", "docs/extending.md"])
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("graphfm.methods.METHODS", methods := dict(METHODS))
+    monkeypatch.setattr("graphfm.run.METHODS", methods)
     blocks = python_blocks(name)
     assert blocks
     for block in blocks:
-        exec(compile(block, name, "exec"), {})
+        exec(compile(block, name, "exec"), {"__name__": "example"})
 
 
 def test_the_example_of_the_api_is_at_most_fifteen_lines():

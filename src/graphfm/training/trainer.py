@@ -81,6 +81,7 @@ class EpochRecord:
     val: float | None  # None when this epoch was not evaluated
     lr: float
     seconds: float  # of training, evaluation not included
+    staleness: tuple[float, ...] | None = None  # relative, by layer, where it was measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +232,14 @@ class Trainer:
             self.refresh_histories()
         return scores(logits, self.graph, ("val",))["val"]
 
+    def _staleness(self, epoch: int) -> tuple[float, ...] | None:
+        every = self.training.staleness_every
+        if every == 0 or epoch % every:
+            return None
+        from graphfm.diagnostics.staleness import staleness  # which knows trainers
+
+        return tuple(layer.relative for layer in staleness(self))
+
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
         best_state: dict[str, Tensor] = {}
@@ -247,8 +256,9 @@ class Trainer:
             if val is not None and improved:
                 best, best_epoch = val, number
                 best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
+            record = EpochRecord(number, loss, val, lr, seconds[-1], self._staleness(number))
             for watcher in watchers:
-                watcher.on_epoch(EpochRecord(number, loss, val, lr, seconds[-1]), best)
+                watcher.on_epoch(record, best)
                 if improved:
                     watcher.on_best(self.backbone)
             if val is not None and 0 < settings.patience <= number - best_epoch:

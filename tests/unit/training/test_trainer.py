@@ -162,3 +162,20 @@ def test_seconds_per_epoch_is_the_median(make_graph, monkeypatch):
     ticks = iter([0, 1, 10, 12, 20, 29])  # epochs of 1, 2 and 9 seconds
     monkeypatch.setattr("graphfm.training.trainer.time.perf_counter", lambda: next(ticks))
     assert fit(make_graph(), epochs=3)[2].seconds_per_epoch == 2
+
+
+def test_staleness_is_recorded_as_often_as_asked(make_graph):
+    graph = make_graph(undirected=True)
+    options = {"method": "gas", "parts": 4, "exact_first_hop": False, "layers": 3, "epochs": 4}
+    _, notes, _ = fit(graph, staleness_every=2, **options)
+    measured = [record.staleness for record in notes.records]
+    assert [m is not None for m in measured] == [False, True, False, True]
+    assert all(len(m) == 2 and min(m) > 0 for m in measured if m is not None)
+
+
+def test_refreshed_histories_are_fresh(make_graph):
+    graph = make_graph(undirected=True)
+    options = {"method": "gas", "parts": 4, "exact_first_hop": False, "layers": 3, "epochs": 3}
+    _, stale, _ = fit(graph, staleness_every=1, **options)
+    _, fresh, _ = fit(graph, staleness_every=1, refresh_histories=True, **options)
+    assert max(fresh.records[-1].staleness) < 1e-5 < min(stale.records[-1].staleness)
