@@ -12,7 +12,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.model import Model
 from graphfm.run import Run, build, pick_device
-from graphfm.training.trainer import Score, Watcher
+from graphfm.training.watcher import Score, Watcher
 
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
 

@@ -45,12 +45,15 @@ def graphfm_ib(
     *,
     fanout: tuple[int, ...] = (1,),
     batch_size: int = 512,
-    beta: tuple[float, ...] = (0.3,),
+    beta: tuple[float, ...] = (0.7,),
     start: str = "fresh",
+    whole_gradient: bool = False,
     exact_first_hop: bool = True,
 ) -> Method:
     """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
-    estimator = AggregateMomentum(beta=beta, start=start, exact_first_hop=exact_first_hop)
+    estimator = AggregateMomentum(
+        beta=beta, start=start, whole_gradient=whole_gradient, exact_first_hop=exact_first_hop
+    )
     return Method(NeighborSampler(fanout=fanout, batch_size=batch_size), estimator)
 
 

@@ -14,7 +14,8 @@ from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
-from graphfm.training.trainer import Trainer, Training, check_trainable, seeded
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer, check_trainable, seeded
 
 DEVICES = ("auto", "cpu", "cuda")
 MOST = {"layers": 1000, "hidden": 1 << 20, "seed": (1 << 63) - 1}  # more is a slip of the keyboard

@@ -14,20 +14,12 @@ from graphfm.backbones.gcn import GCN
 from graphfm.backbones.sage import SAGE
 from graphfm.batch import Targets
 from graphfm.data.adjacency import Adjacency
-from graphfm.training.trainer import Trainer, Training
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
 NUM_NODES, LR = 12, 0.05
 CLOSE = {"atol": 2e-6, "rtol": 2e-5}
 SEEDS = [[0, 3, 7, 11], [5, 3, 1], [0, 2, 4, 6, 8], [11], [3, 7, 9, 10], [0, 3, 7, 11]]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Thousands of tiny operations: a second thread only waits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class PaperGCN(GCN):

@@ -10,7 +10,8 @@ from graphfm.estimators.base import Exact
 from graphfm.methods import Method
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.training.objective import node_losses
-from graphfm.training.trainer import Trainer, Training
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
 GRAPH_BACKBONES = ["sage", "gcn", "gcnii", "pna"]
 LINEAR = ["sage", "gcn", "gcnii"]

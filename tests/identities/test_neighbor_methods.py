@@ -10,21 +10,13 @@ from graphfm import InputError, methods
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.estimators.aggregate_momentum import STARTS
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.trainer import Trainer, Training
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 GRAPH_BACKBONES = sorted(set(BACKBONES) - {"mlp"})
 LINEAR = ["gcn", "gcnii", "sage"]  # whose aggregate is a weighted sum
 HISTORY = ["graphfm-ib", "vr-gcn"]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Thousands of tiny operations: a second thread only waits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def make_method(name, **options):

@@ -18,16 +18,8 @@ from graphfm.estimators.base import Exact
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.methods import Method
 from graphfm.samplers.cluster import ClusterSampler
-from graphfm.training.trainer import Trainer, Training
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Rows are few: threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -31,7 +31,7 @@ from graphfm.data.datasets import DATASETS
 from graphfm.methods import METHODS
 from graphfm.run import Run
 from graphfm.training.folder import RunFolder
-from graphfm.training.trainer import Training
+from graphfm.training.settings import Training
 
 SMALL = "synthetic:small:0.02"
 TRAIN = ("train", "--dataset", SMALL, "--epochs", "2", "--device", "cpu")

@@ -7,7 +7,6 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
-import torch
 
 from graphfm.cli import main
 
@@ -15,15 +14,6 @@ SMALL = ("--dataset", "synthetic:small:0.05", "--device", "cpu", "--hidden", "8"
 FEW = (*SMALL, "--parts", "4", "--parts-per-batch", "2", "--epochs", "3")
 HISTORY = ["gas", "graphfm-ob, plain sum", "graphfm-ob, rescaled"]
 OURS = ["gas, exact first hop", "graphfm-delta"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Rows are few: threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

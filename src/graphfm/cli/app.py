@@ -1,5 +1,6 @@
 """The commands, and what becomes of an error."""
 
+import logging
 import sys
 from typing import Annotated
 
@@ -46,6 +47,8 @@ def _root(
 
 def main() -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("graphfm").setLevel(logging.INFO)
     try:
         code = app(prog_name="graphfm", standalone_mode=False)
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:

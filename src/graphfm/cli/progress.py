@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graphfm.training.trainer import EpochRecord, Watcher
+from graphfm.training.watcher import EpochRecord, Watcher
 
 
 class ProgressBar(Watcher):

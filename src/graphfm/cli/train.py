@@ -78,6 +78,10 @@ def train(
         str | None,
         _option(METHOD, "graphfm-ib: a node's first history: fresh, zero or features.", "fresh"),
     ] = None,
+    whole_gradient: Annotated[
+        bool | None,
+        _option(METHOD, "graphfm-ib: do not scale gradients of neighbours by beta.", "no"),
+    ] = None,
     partial: Annotated[
         str | None,
         _option(

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from graphfm.batch import expand_rows, offsets
 from graphfm.data import checks
+from graphfm.data.edge_list import both_ways, canonical_order
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
@@ -83,8 +84,8 @@ class Graph:
         edges = checks.as_edge_index(edge_index, n)
         weight = None if edge_weight is None else checks.as_edge_weight(edge_weight, edges.size(1))
         if undirected:
-            edges, weight = _both_ways(edges, weight, n)
-        order = _order(edges, weight, n)
+            edges, weight = both_ways(edges, weight, n)
+        order = canonical_order(edges, weight, n)
         classes = checks.as_names("class_names", class_names)
         labels, num_classes = checks.as_labels(y, features, num_classes, classes)
         masks = {
@@ -239,22 +240,3 @@ class Graph:
     def _targets(self) -> Tensor:
         ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
         return ids.repeat_interleave(self.degree, output_size=self.num_edges)
-
-
-def _order(edges: Tensor, weight: Tensor | None, n: int) -> Tensor:
-    """By target, then source, then weight: one order, however the edges are given."""
-    keys = edges[1] * n + edges[0]
-    if weight is None:
-        return torch.argsort(keys, stable=True)
-    by_weight = torch.argsort(weight, stable=True)
-    return by_weight[torch.argsort(keys[by_weight], stable=True)]
-
-
-def _both_ways(edges: Tensor, weight: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:
-    """The symmetric closure, each pair once."""
-    source, target = torch.cat([edges, edges.flip(0)], dim=1)
-    keys, inverse = torch.unique(target * n + source, return_inverse=True)
-    if weight is not None:
-        largest = weight.new_zeros(keys.numel())
-        weight = largest.scatter_reduce(0, inverse, torch.cat([weight, weight]), "amax")
-    return torch.stack([keys % n, keys // n]), weight

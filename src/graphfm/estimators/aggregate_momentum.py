@@ -21,8 +21,9 @@ STARTS = ("fresh", "zero", "features")
 class AggregateMomentum(Estimator):
     """h~ = (1 - beta) h~ + beta A^(h), and the layer goes on from h~ (Algorithm 1, equation 5).
 
-    The gradient flows through the fresh part alone. A^ is unbiased only for linear aggregators; a
-    maximum or a deviation is averaged as it was sampled.
+    The gradient flows through the fresh part alone, so beta times as much of it as through an exact
+    aggregate; `whole_gradient` (ours) does not scale it down. A^ is unbiased for linear aggregators
+    only; a maximum or a deviation is averaged as it was sampled.
 
     `start="fresh"`: at a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
     takes the fresh value whole, and the history is an average of what was seen rather than of
@@ -34,6 +35,7 @@ class AggregateMomentum(Estimator):
     history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
+    whole_gradient: bool = False
     exact_first_hop: bool = True
 
     def __post_init__(self) -> None:
@@ -45,7 +47,7 @@ class AggregateMomentum(Estimator):
         self.betas = per_layer("beta", self.beta, len(layers))
         known = 0 if self.first_hop is None else 1  # what never changes needs no history
         self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
-        self.visits = {d: new_table(1) for d in self.histories}
+        self.visits = {d: new_table(1, exact=True) for d in self.histories}
         self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
@@ -65,7 +67,10 @@ class AggregateMomentum(Estimator):
     def aggregate(self, step: LayerStep) -> Tensor:
         past = self.histories[step.depth].pull(step.block.dst_ids)
         fresh = step.layer.aggregate(step.h, step.block)
-        return torch.lerp(past, fresh, self._weight(step).expand_as(fresh))
+        blended = torch.lerp(past, fresh, self._weight(step).expand_as(fresh))
+        if self.whole_gradient:
+            return blended.detach() + (fresh - fresh.detach())
+        return blended
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         if step.depth in self.histories:

@@ -74,7 +74,8 @@ class Estimator:
         if self.recording:
             self.record(step, agg.detach(), out.detach())
         if self.compensation is not None and out.requires_grad:
-            self.compensation.add(step, out, self.halo_aggregate(step))
+            alone = block.from_halo is None
+            self.compensation.add(step, out, None if alone else self.halo_aggregate(step))
         return out
 
 

@@ -19,7 +19,8 @@ class Compensation:
     A row of the batch is read by nodes of the halo too, whose part of the gradient never reaches
     the batch. With V of the halo from the past, what is missing is (dV . update)/d(aggregate) times
     the edges from batch to halo, which `loss` adds: its value means nothing, its gradient with
-    respect to in-batch rows is the missing part, and weights get none of it.
+    respect to in-batch rows is the missing part, and weights get none of it. On a directed graph
+    readers outside the halo stay silent.
     """
 
     def __init__(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:

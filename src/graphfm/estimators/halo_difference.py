@@ -24,7 +24,8 @@ class HaloDifference(Estimator):
     When a batch moves the row of u by d, M[v] grows by A_vu d for every v that reads u, along edges
     the batch holds anyway; so M stays exactly the aggregate of the newest known rows, with no beta.
     A halo row is computed from M with today's weights, where GNNAutoScale reads one that was made
-    with the weights of its last visit. Needs a linear aggregator.
+    with the weights of its last visit. Needs a linear aggregator. On a directed graph a node that
+    reads the batch without being read by it is not told, and M is then only as good as its visits.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})

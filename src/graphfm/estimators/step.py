@@ -1,7 +1,7 @@
 """What estimators are handed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from torch import Tensor
 
@@ -9,7 +9,11 @@ from graphfm.batch import Block
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable
 
-NewTable = Callable[[int], NodeTable]  # width -> empty table
+
+class NewTable(Protocol):
+    """Makes an empty table of the run's number type; of float32 where digits count (`exact`)."""
+
+    def __call__(self, width: int, *, exact: bool = False) -> NodeTable: ...
 
 
 @dataclass(frozen=True, slots=True)

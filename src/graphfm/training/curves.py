@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphfm.training.trainer import EpochRecord, Score
+from graphfm.training.watcher import EpochRecord, Score
 
 LOSS, VALIDATION = "#888888", "#1f6fb4"
 

@@ -26,7 +26,7 @@ from graphfm.errors import InputError
 from graphfm.files import atomic_path
 from graphfm.model import Model
 from graphfm.run import Run
-from graphfm.training.trainer import EpochRecord, Score, Watcher
+from graphfm.training.watcher import EpochRecord, Score, Watcher
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png",

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,86 +23,8 @@ from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import mean_loss, scores
-
-HISTORY_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-SCHEDULES = ("constant", "cosine", "step")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """How long and how fast: all that concerns neither the network nor the method."""
-
-    epochs: int = 100
-    lr: float = 0.01
-    weight_decay: float = 0.0
-    schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
-    clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
-    patience: int = 50  # epochs without a better validation score; 0 never stops early
-    eval_every: int = 1  # epochs between evaluations
-    history: str = "fp32"  # type of the histories, where the method keeps any
-    refresh_histories: bool = False  # rewrite them all at each evaluation, as the paper's code does
-    staleness_every: int = 0  # epochs between measurements of the histories' staleness; 0 is never
-    seed: int = 0
-    deterministic: bool = True  # same seed, same bits; without it a GPU is faster
-
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("epochs", 1),
-            ("eval_every", 1),
-            ("patience", 0),
-            ("staleness_every", 0),
-        ):
-            if (value := getattr(self, name)) < least:
-                raise InputError(f"{name} is {value}; expected {least} or more")
-        for name in ("lr", "weight_decay", "clip"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
-                wanted = "a number above 0" if name == "lr" else "0 or more, to a million"
-                raise InputError(f"{name} is {value}; expected {wanted}")
-        if self.history not in HISTORY_TYPES:
-            raise InputError(f"history is {self.history}; expected {', '.join(HISTORY_TYPES)}")
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
-
-    def factor(self, epoch: int) -> float:
-        """Of the learning rate, in the epoch counted from 0."""
-        if self.schedule == "cosine":
-            return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
-        return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class EpochRecord:
-    """One line of `metrics.jsonl`."""
-
-    epoch: int  # counted from 1
-    loss: float
-    val: float | None  # None when this epoch was not evaluated
-    lr: float
-    seconds: float  # of training, evaluation not included
-    staleness: tuple[float, ...] | None = None  # relative, by layer, where it was measured
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """How a training ended. `test` was looked at once, at the epoch best on validation."""
-
-    val: float
-    test: float | None  # None when the graph has no test nodes
-    best_epoch: int
-    epochs: int
-    seconds_per_epoch: float  # median
-    peak_bytes: int
-
-
-class Watcher:
-    """Told of what happens; does nothing by default."""
-
-    def on_epoch(self, record: EpochRecord, best: float) -> None:
-        """An epoch ended; `best` is the best validation score so far, -1 before there is any."""
-
-    def on_best(self, backbone: Backbone) -> None:
-        """The weights are the best so far."""
+from graphfm.training.settings import HISTORY_TYPES, Training
+from graphfm.training.watcher import EpochRecord, Score, Watcher
 
 
 class Trainer:
@@ -132,8 +53,8 @@ class Trainer:
         seed = self.training.seed ^ 0x5EED  # not the stream that the weights were drawn from
         self.rng = torch.Generator(graph.device).manual_seed(seed)
 
-    def _new_table(self, width: int) -> DeviceTable:
-        dtype = HISTORY_TYPES[self.training.history]
+    def _new_table(self, width: int, *, exact: bool = False) -> DeviceTable:
+        dtype = torch.float32 if exact else HISTORY_TYPES[self.training.history]
         return DeviceTable(self.graph.num_nodes, width, dtype=dtype, device=self.graph.device)
 
     @torch.no_grad()

@@ -13,15 +13,6 @@ CLUSTER = ("gas", "graphfm-ob", "graphfm-delta")
 METHODS_WITH_HISTORY = (*CLUSTER, "graphfm-ib", "vr-gcn")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Rows are few: threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(autouse=True)
 def _cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

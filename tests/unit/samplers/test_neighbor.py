@@ -12,15 +12,6 @@ MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met alwa
 DRAWS = 2000
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Thousands of tiny operations: a second thread only waits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def paper_mean(graph):
     """The paper's mean over N_v and v itself."""
     share = 1 / (graph.degree.float() + 1)

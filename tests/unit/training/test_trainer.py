@@ -6,7 +6,8 @@ import torch
 
 from graphfm import Graph, InputError
 from graphfm.run import Run, build
-from graphfm.training.trainer import EpochRecord, Training, Watcher
+from graphfm.training.settings import Training
+from graphfm.training.watcher import EpochRecord, Watcher
 
 
 class Notes(Watcher):

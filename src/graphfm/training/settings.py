@@ -1,0 +1,54 @@
+"""How long and how fast to train."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from graphfm.errors import InputError
+
+HISTORY_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+SCHEDULES = ("constant", "cosine", "step")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How long and how fast: all that concerns neither the network nor the method."""
+
+    epochs: int = 100
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
+    clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
+    patience: int = 50  # epochs without a better validation score; 0 never stops early
+    eval_every: int = 1  # epochs between evaluations
+    history: str = "fp32"  # type of the histories, where the method keeps any
+    refresh_histories: bool = False  # rewrite them all at each evaluation, as the paper's code does
+    staleness_every: int = 0  # epochs between measurements of the histories' staleness; 0 is never
+    seed: int = 0
+    deterministic: bool = True  # same seed, same bits; without it a GPU is faster
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("epochs", 1),
+            ("eval_every", 1),
+            ("patience", 0),
+            ("staleness_every", 0),
+        ):
+            if (value := getattr(self, name)) < least:
+                raise InputError(f"{name} is {value}; expected {least} or more")
+        for name in ("lr", "weight_decay", "clip"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
+                wanted = "a number above 0" if name == "lr" else "0 or more, to a million"
+                raise InputError(f"{name} is {value}; expected {wanted}")
+        if self.history not in HISTORY_TYPES:
+            raise InputError(f"history is {self.history}; expected {', '.join(HISTORY_TYPES)}")
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
+
+    def factor(self, epoch: int) -> float:
+        """Of the learning rate, in the epoch counted from 0."""
+        if self.schedule == "cosine":
+            return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0

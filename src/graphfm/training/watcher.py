@@ -1,0 +1,39 @@
+"""What a training tells of itself."""
+
+from dataclasses import dataclass
+
+from graphfm.backbones.base import Backbone
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """One line of `metrics.jsonl`."""
+
+    epoch: int  # counted from 1
+    loss: float
+    val: float | None  # None when this epoch was not evaluated
+    lr: float
+    seconds: float  # of training, evaluation not included
+    staleness: tuple[float, ...] | None = None  # relative, by layer, where it was measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How a training ended. `test` was looked at once, at the epoch best on validation."""
+
+    val: float
+    test: float | None  # None when the graph has no test nodes
+    best_epoch: int
+    epochs: int
+    seconds_per_epoch: float  # median
+    peak_bytes: int
+
+
+class Watcher:
+    """Told of what happens; does nothing by default."""
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        """An epoch ended; `best` is the best validation score so far, -1 before there is any."""
+
+    def on_best(self, backbone: Backbone) -> None:
+        """The weights are the best so far."""
