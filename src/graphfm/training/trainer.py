@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 
 import torch
 from torch import Tensor
@@ -153,13 +154,13 @@ class Trainer:
             self.refresh_histories()
         return scores(logits, self.graph, ("val",))["val"]
 
-    def _staleness(self, epoch: int) -> tuple[float, ...] | None:
+    def _staleness(self, epoch: int) -> tuple[dict[str, float], ...] | None:
         every = self.training.staleness_every
         if every == 0 or epoch % every:
             return None
         from graphfm.diagnostics.staleness import staleness  # which knows trainers
 
-        return tuple(layer.relative for layer in staleness(self))
+        return tuple(asdict(layer) for layer in staleness(self))
 
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()

@@ -14,7 +14,7 @@ class EpochRecord:
     val: float | None  # None when this epoch was not evaluated
     lr: float
     seconds: float  # of training, evaluation not included
-    staleness: tuple[float, ...] | None = None  # relative, by layer, where it was measured
+    staleness: tuple[dict[str, float], ...] | None = None  # of each layer, where it was measured
 
 
 @dataclass(frozen=True, kw_only=True)
