@@ -36,7 +36,7 @@ def full() -> Method:
     return Method(FullSampler())
 
 
-def graphsage(*, fanout: tuple[int, ...] = (10,), batch_size: int = 512) -> Method:
+def graphsage(*, fanout: tuple[int, ...] = (5,), batch_size: int = 512) -> Method:
     """GraphSAGE: a few sampled neighbours per node and layer. Cheap, unbiased, noisy."""
     return Method(NeighborSampler(fanout=fanout, batch_size=batch_size))
 
@@ -69,18 +69,22 @@ def gas(
     *,
     parts: int = 24,
     parts_per_batch: int = 4,
+    partition: str = "metis",
     compensate: bool = False,
     exact_first_hop: bool = True,
 ) -> Method:
     """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
-    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
+    return Method(
+        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
+    )
 
 
 def graphfm_ob(
     *,
     parts: int = 24,
     parts_per_batch: int = 4,
+    partition: str = "metis",
     beta: tuple[float, ...] = (0.3,),
     partial: str = "rescaled",
     threshold: int = 0,
@@ -95,19 +99,24 @@ def graphfm_ob(
         compensate=compensate,
         exact_first_hop=exact_first_hop,
     )
-    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
+    return Method(
+        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
+    )
 
 
 def graphfm_delta(
     *,
     parts: int = 24,
     parts_per_batch: int = 4,
+    partition: str = "metis",
     compensate: bool = False,
     exact_first_hop: bool = True,
 ) -> Method:
     """GraphFM-delta (ours): neighbours outside are computed from sums kept up to date."""
     estimator = HaloDifference(compensate=compensate, exact_first_hop=exact_first_hop)
-    return Method(ClusterSampler(parts=parts, parts_per_batch=parts_per_batch), estimator)
+    return Method(
+        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
+    )
 
 
 METHODS: Mapping[str, Callable[..., Method]] = {

@@ -55,6 +55,8 @@ class Run:
         if given:
             raise InputError(_refusal(next(iter(given)), backbone, method))
         BACKBONES[backbone].Settings(**network)  # a bad value is refused here, not at step 1
+        if not METHODS[method](**how).estimator.keeps_history:
+            _refuse_history_settings(method, training)
         return cls(
             dataset=dataset,
             backbone=backbone,
@@ -108,6 +110,12 @@ def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...])
         raise InputError(f"there is no {what} {name!r}; there is {', '.join(known)}")
 
 
+def _refuse_history_settings(method: str, training: Training) -> None:
+    for name in ("history", "refresh_histories", "staleness_every"):
+        if getattr(training, name) != getattr(Training(), name):
+            raise InputError(f"{name} is about histories, and method {method} keeps none")
+
+
 def _check_sizes(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -143,7 +151,8 @@ def _as_type(name: str, value: Any, default: Any) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind is tuple:
-        return tuple(value) if isinstance(value, list | tuple) else (value,)
+        values = value if isinstance(value, list | tuple) else [value]
+        return tuple(_as_type(name, item, default[0]) for item in values)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}
         raise InputError(f"{name} is {value!r}; expected {words[kind]}")

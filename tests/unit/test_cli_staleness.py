@@ -104,7 +104,7 @@ def test_one_layer_has_no_history():
         (("--epochs", "0"), "epochs is 0; expected 1 or more"),
         (("--parts", "0"), "parts is 0; expected 1 or more"),
         (("--parts-per-batch", "0"), "parts_per_batch is 0; expected 1 or more"),
-        (("--parts-per-batch", "99"), "parts_per_batch is 99; there are only 24 parts"),
+        (("--parts-per-batch", "99"), "parts_per_batch is 99 and parts 24"),
         (("--parts", "9999"), "9,?999"),
         (("--beta", "1.5"), "beta is 1.5; expected numbers from 0 to 1"),
         (("--beta", "x"), "--beta"),

@@ -65,14 +65,26 @@ def train(
         _option(NETWORK, "pna: identity,amplification,attenuation.", "identity,amplification"),
     ] = None,
     fanout: Annotated[
-        str | None, _option(METHOD, "Neighbours sampled per node, one number per layer: 1,1.")
+        str | None,
+        _option(
+            METHOD,
+            "Neighbours sampled per node: one number, or one per layer: 1,2. Cost is its power.",
+            "graphsage 5; graphfm-ib 1; vr-gcn 2",
+        ),
     ] = None,
     batch_size: Annotated[int | None, _option(METHOD, "Training nodes in a step.", "512")] = None,
     parts: Annotated[int | None, _option(METHOD, "Parts the graph is cut into.", "24")] = None,
     parts_per_batch: Annotated[int | None, _option(METHOD, "Parts in a step.", "4")] = None,
+    partition: Annotated[
+        str | None, _option(METHOD, "How to cut: metis, or random.", "metis")
+    ] = None,
     beta: Annotated[
         str | None,
-        _option(METHOD, "Momentum: weight of the fresh value, 0 to 1; or one per layer: 0.3,0.5."),
+        _option(
+            METHOD,
+            "Momentum: weight of the fresh value, 0 to 1; or one per layer (ob: per hidden one).",
+            "graphfm-ib 0.7; graphfm-ob 0.3",
+        ),
     ] = None,
     start: Annotated[
         str | None,
@@ -90,13 +102,18 @@ def train(
     ] = None,
     threshold: Annotated[
         int | None,
-        _option(METHOD, "graphfm-ob: move neighbours that read more than so many nodes.", "0"),
+        _option(
+            METHOD,
+            "graphfm-ob: move a neighbour only if it reads more than so many nodes of the batch.",
+            "0",
+        ),
     ] = None,
     exact_first_hop: Annotated[
         bool | None, _option(METHOD, "Aggregate raw features once for all, where it can be.", "yes")
     ] = None,
     compensate: Annotated[
-        bool | None, _option(METHOD, "gas, ob, delta: gradients from beyond the batch.", "no")
+        bool | None,
+        _option(METHOD, "gas, graphfm-ob and -delta: gradients from beyond the batch.", "no"),
     ] = None,
     history: Annotated[
         str | None, _option(METHOD, "Number type of histories: fp32, bf16 or fp16.", "fp32")

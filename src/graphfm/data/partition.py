@@ -42,7 +42,7 @@ def partition(
     n = graph.num_nodes
     if not 1 <= num_parts <= n:
         raise InputError(
-            f"num_parts is {num_parts}, of a graph with {n:,} nodes; expected 1 to {n:,}, "
+            f"parts is {num_parts}, of a graph with {n:,} nodes; expected 1 to {n:,}, "
             f"so that no part is empty; ask for {'more' if num_parts < 1 else 'fewer'} parts"
         )
     if num_parts == 1:

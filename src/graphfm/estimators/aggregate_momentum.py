@@ -28,7 +28,8 @@ class AggregateMomentum(Estimator):
     `start="fresh"`: at a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
     takes the fresh value whole, and the history is an average of what was seen rather than of
     that and zero. `start="zero"` is the paper's, `"features"` that of the released code: the first
-    layer's history begins as the node's own features, the others at zero.
+    layer's history begins as the node's own features (where it has one: without the exact first
+    hop), the others at zero.
     """
 
     keeps_history: ClassVar[bool] = True

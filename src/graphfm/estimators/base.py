@@ -95,7 +95,7 @@ def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[floa
     """One value for each layer, of one given for all or one given for each."""
     if len(values) not in (1, num_layers):
         raise InputError(
-            f"{name} has {len(values)} numbers where {num_layers} layers take one; "
-            "give one number for each, or one for all"
+            f"{name} has {len(values)} numbers, and {num_layers} would be needed to give one for "
+            "each layer that has a history; give as many, or one for all"
         )
     return tuple(values) if len(values) == num_layers else tuple(values) * num_layers

@@ -17,7 +17,8 @@ from graphfm.tables.base import NodeTable
 class ControlVariate(Estimator):
     """A^(h) - A^(h~) + A(h~), where h~ are the layer's inputs as they were last seen.
 
-    Unbiased for a linear aggregator, and exact once h~ = h. For others it is three aggregates of
+    Unbiased for a linear aggregator, and exact once h~ = h, both without dropout: dropped rows no
+    longer cancel against the rows that were kept. For other aggregators it is three aggregates of
     real rows, each meaningful, and nothing is promised of their sum.
     """
 

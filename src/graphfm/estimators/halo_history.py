@@ -1,5 +1,6 @@
 """GNNAutoScale and GraphFM-OB: read out-of-batch neighbours from a history of layer outputs."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -16,6 +17,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.tables.base import NodeTable
 
+logger = logging.getLogger("graphfm")
 PARTIALS = ("rescaled", "sum")
 
 
@@ -52,6 +54,12 @@ class HaloHistory(Estimator):
         self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
         self.histories = [new_table(layer.out_width) for layer in layers[:-1]]
         self.first_layer = layers[0] if layers else None
+        if self.first_hop is not None and max(self.betas) > 0 and len(self.histories) < 2:
+            logger.warning(
+                "with the exact first hop a network of %d layers reads nothing from the past, so "
+                "beta moves nothing; use --no-exact-first-hop, or more layers",
+                len(layers),
+            )
         if self.compensate:
             self.compensation = Compensation(layers, new_table)
 

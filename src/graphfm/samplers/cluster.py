@@ -34,7 +34,8 @@ class ClusterSampler(Sampler):
                 raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
         if self.parts_per_batch > self.parts:
             raise InputError(
-                f"parts_per_batch is {self.parts_per_batch}; there are only {self.parts} parts"
+                f"parts_per_batch is {self.parts_per_batch} and parts {self.parts}; give a "
+                f"parts_per_batch of {self.parts} or less"
             )
 
     @property

@@ -24,8 +24,9 @@ class NeighborSampler(Sampler):
     are picked at equal distances from a random start, and their weights multiplied by d / r. Where
     r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
     for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
-    the same row, both times. Nothing is sorted and no duplicate removed: every shape follows from
-    the number of seeds alone.
+    the same row, both times (the starts of different nodes are not independent). Nothing is sorted
+    and no duplicate removed: every shape follows from the number of seeds alone, which it exceeds
+    by a factor of fanout + 1 for each layer.
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all

@@ -67,14 +67,15 @@ class Trainer:
 
     def _first_hop(self) -> None:
         """Aggregate raw features once for all, where the estimator asks and the network allows."""
+        estimator, sampler = self.method.estimator, self.method.sampler
+        estimator.first_hop, sampler.first_hop_known = None, False  # of an earlier training
         layers, encode = self.backbone.layers, self.backbone.encode
-        wanted = self.method.estimator.exact_first_hop and isinstance(encode, torch.nn.Identity)
+        wanted = estimator.exact_first_hop and isinstance(encode, torch.nn.Identity)
         if wanted and layers[0].is_linear and layers[0].dropout.p == 0:
             rows = self.infer.first_aggregate(layers[0])
             table = DeviceTable(self.graph.num_nodes, rows.size(1), device=self.graph.device)
             table.push(torch.arange(self.graph.num_nodes, device=rows.device), rows)
-            self.method.estimator.first_hop = table
-            self.method.sampler.first_hop_known = True
+            estimator.first_hop, sampler.first_hop_known = table, True
 
     def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
@@ -89,6 +90,7 @@ class Trainer:
         if batch.loss_weight is not None:
             weight = weight * batch.loss_weight
         x = (graph.x if batch.whole else graph.x[batch.input_ids]).float()
+        self.batch_weight = weight.sum()  # batches teach by the training nodes they hold
         loss = self._loss(x, batch, weight)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -101,7 +103,7 @@ class Trainer:
         """The loss of a batch; histories are read and written on the way."""
         estimator = self.method.estimator
         if estimator.compensation is not None:
-            estimator.compensation.scale = weight.sum()
+            estimator.compensation.scale = weight.sum().clamp(min=1)
         if self.noisy and estimator.records_first:
             self._record(x, batch)
         estimator.recording = not self.noisy
@@ -134,11 +136,14 @@ class Trainer:
                 h = out
 
     def epoch(self) -> float:
-        """One pass over the sampler's batches; returns the mean loss."""
+        """One pass over the sampler's batches; returns the mean loss of training nodes."""
         self.backbone.train()
-        losses = [self.step(seeds) for seeds in self.method.sampler.epoch(self.rng)]
+        totals, weights = [], []
+        for seeds in self.method.sampler.epoch(self.rng):
+            totals.append(self.step(seeds) * self.batch_weight)
+            weights.append(self.batch_weight)
         self.schedule.step()
-        return float(torch.stack(losses).mean())
+        return float(torch.stack(totals).sum() / torch.stack(weights).sum())
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
         """Exact scores of the weights as they are."""
@@ -154,13 +159,16 @@ class Trainer:
             self.refresh_histories()
         return scores(logits, self.graph, ("val",))["val"]
 
-    def _staleness(self, epoch: int) -> tuple[dict[str, float], ...] | None:
+    def _staleness(self, epoch: int) -> tuple[dict[str, float | None], ...] | None:
         every = self.training.staleness_every
         if every == 0 or epoch % every:
             return None
         from graphfm.diagnostics.staleness import staleness  # which knows trainers
 
-        return tuple(asdict(layer) for layer in staleness(self))
+        return tuple(
+            {name: value if math.isfinite(value) else None for name, value in asdict(layer).items()}
+            for layer in staleness(self)
+        )
 
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
@@ -171,14 +179,14 @@ class Trainer:
             seconds.append(time.perf_counter() - started)
             if not math.isfinite(loss):
                 raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
-            val = None
+            val, stale = None, self._staleness(number)  # before a refresh, if there is one
             if number % settings.eval_every == 0 or number == settings.epochs:
                 val = self._validate(number)
             improved = val is not None and val > best
             if val is not None and improved:
                 best, best_epoch = val, number
                 best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
-            record = EpochRecord(number, loss, val, lr, seconds[-1], self._staleness(number))
+            record = EpochRecord(number, loss, val, lr, seconds[-1], stale)
             for watcher in watchers:
                 watcher.on_epoch(record, best)
                 if improved:

@@ -14,7 +14,7 @@ class EpochRecord:
     val: float | None  # None when this epoch was not evaluated
     lr: float
     seconds: float  # of training, evaluation not included
-    staleness: tuple[dict[str, float], ...] | None = None  # of each layer, where it was measured
+    staleness: tuple[dict[str, float | None], ...] | None = None  # by layer, where measured
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -287,7 +287,7 @@ def test_empty_parts_are_filled_from_the_largest():
 
 @pytest.mark.parametrize(("num_parts", "advice"), [(0, "more"), (-3, "more"), (5, "fewer")])
 def test_a_number_of_parts_that_cannot_be(num_parts, advice, how, tmp_path):
-    with pytest.raises(InputError, match=rf"num_parts is {num_parts}.*expected 1 to 4.*{advice}"):
+    with pytest.raises(InputError, match=rf"parts is {num_parts}.*expected 1 to 4.*{advice}"):
         partition(graph_of([(0, 1)], 4), num_parts, how=how, cache=tmp_path)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphfm import Graph, methods
+from graphfm import Graph, methods, train
 from graphfm.backbones import make_backbone
 from graphfm.tables.base import NodeTable
 from graphfm.training.settings import HISTORY_TYPES, Training
@@ -241,3 +241,33 @@ def test_a_halo_that_reads_nobody_spoils_nothing(case):
     for _ in range(3):
         assert torch.tensor(trainer.epoch()).isfinite()
     assert all(rows.isfinite().all() for rows in rows_of(trainer).values())
+
+
+@pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
+def test_compensation_survives_batches_that_teach_nothing(make_graph, name):
+    graph = make_graph(undirected=True)
+    mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    mask[0] = True
+    lonely = Graph.from_edges(
+        graph.edge_index, graph.x, graph.y, train_mask=mask, val_mask=graph.val_mask,
+        num_classes=graph.num_classes,
+    )  # fmt: skip
+    options = {"parts": 10, "parts_per_batch": 1, "layers": 3, "epochs": 3}
+    result = train(lonely, method=name, compensate=True, **options)
+    assert bool(torch.isfinite(result.model.predict(graph)).all())
+
+
+def test_a_method_may_train_twice(make_graph):
+    """What the first training left behind must not reach the second."""
+    method = methods.gas(parts=4)
+    first = Trainer(make_graph(), make_backbone("gcn", 7, 4, dropout=0.0), method)
+    assert method.estimator.first_hop is not None
+    first.epoch()
+    Trainer(make_graph(num_nodes=80), make_backbone("gcnii", 7, 4), method).epoch()
+    assert method.estimator.first_hop is None
+    assert not method.sampler.first_hop_known
+
+
+def test_a_beta_that_moves_nothing_is_said(make_graph, caplog):
+    train(make_graph(), method="graphfm-ob", layers=2, parts=4, epochs=1)
+    assert "beta moves nothing" in caplog.text

@@ -228,7 +228,7 @@ def test_the_whole_graph_has_no_halo(make_graph, parts, each):
         ({"parts": 0}, "^parts is 0"),
         ({"parts": -3}, "^parts is -3"),
         ({"parts": 2, "parts_per_batch": 0}, "^parts_per_batch is 0"),
-        ({"parts": 2, "parts_per_batch": 3}, "^parts_per_batch is 3.* 2 parts"),
+        ({"parts": 2, "parts_per_batch": 3}, "^parts_per_batch is 3 and parts 2"),
     ],
 )
 def test_numbers_that_cannot_be(options, said):

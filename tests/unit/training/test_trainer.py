@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from graphfm import Graph, InputError
+from graphfm.diagnostics.staleness import staleness
 from graphfm.run import Run, build
 from graphfm.training.settings import Training
 from graphfm.training.watcher import EpochRecord, Watcher
@@ -177,10 +178,9 @@ def test_staleness_is_recorded_as_often_as_asked(make_graph):
 
 def test_refreshed_histories_are_fresh(make_graph):
     graph = make_graph(undirected=True)
-    options = {"method": "gas", "parts": 4, "exact_first_hop": False, "layers": 3, "epochs": 3}
-    _, stale, _ = fit(graph, staleness_every=1, **options)
-    _, fresh, _ = fit(graph, staleness_every=1, refresh_histories=True, **options)
-    (fresh, stale) = (
-        [layer["relative"] for layer in notes.records[-1].staleness] for notes in (fresh, stale)
-    )
-    assert max(fresh) < 1e-5 < min(stale)
+    options = {"method": "gas", "parts": 4, "exact_first_hop": False, "layers": 3}
+    for refresh in (False, True):
+        trainer = build(Run.make(refresh_histories=refresh, **options), graph)
+        trainer.epoch()
+        trainer._validate(1)
+        assert all((layer.relative < 1e-5) == refresh for layer in staleness(trainer))
