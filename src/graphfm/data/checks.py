@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from graphfm.data.naming import check_names
 from graphfm.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,22 +139,6 @@ def as_labels(
     return y.to(torch.int8), y.size(1) if num_classes is None else num_classes
 
 
-def as_names(name: str, value: Any) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise InputError(f"{name} is a {type(value).__name__}; expected a list of names")
-    return tuple(value)
-
-
-def as_meta(value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy that JSON can hold."""
-    try:
-        return dict(json.loads(json.dumps({} if value is None else value)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"meta is not a dictionary of JSON values: {error}") from None
-
-
 def check_graph(graph: Graph) -> None:
     """What must hold of any graph, however it was made."""
     _check_structure(graph)
@@ -164,17 +147,6 @@ def check_graph(graph: Graph) -> None:
     _check_masks(graph)
     check_names("node_names", graph.node_names, graph.num_nodes)
     check_names("class_names", graph.class_names, graph.num_classes)
-
-
-def check_names(name: str, names: tuple[str, ...] | None, count: int) -> None:
-    if names is None:
-        return
-    try:
-        "".join(names).encode()
-    except (TypeError, UnicodeEncodeError):
-        raise InputError(f"{name} holds something that is not text; expected names only") from None
-    if len(names) != count:
-        raise InputError(f"there are {len(names)} {name}; expected {count}")
 
 
 def _check_structure(graph: Graph) -> None:

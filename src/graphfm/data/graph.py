@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import expand_rows, offsets
-from graphfm.data import checks
+from graphfm.data import checks, naming
 from graphfm.data.edge_list import both_ways, canonical_order
 from graphfm.errors import InputError
 
@@ -86,7 +86,7 @@ class Graph:
         if undirected:
             edges, weight = both_ways(edges, weight, n)
         order = canonical_order(edges, weight, n)
-        classes = checks.as_names("class_names", class_names)
+        classes = naming.as_names("class_names", class_names)
         labels, num_classes = checks.as_labels(y, features, num_classes, classes)
         masks = {
             f"{split}_mask": checks.as_mask(f"{split}_mask", mask, features)
@@ -99,9 +99,9 @@ class Graph:
             y=labels,
             num_classes=num_classes,
             edge_weight=None if weight is None else weight[order],
-            node_names=checks.as_names("node_names", node_names),
+            node_names=naming.as_names("node_names", node_names),
             class_names=classes,
-            meta=checks.as_meta(meta),
+            meta=naming.as_meta(meta),
             **masks,
         )
 

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
-from graphfm.data import checks
+from graphfm.data import naming
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
@@ -110,8 +110,8 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
         raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
     try:
         run, graph = Run.from_json(config["run"]), config["graph"]
-        names = checks.as_names("class_names", graph["class_names"])
-        checks.check_names("class_names", names, graph["num_classes"])
+        names = naming.as_names("class_names", graph["class_names"])
+        naming.check_names("class_names", names, graph["num_classes"])
         backbone = make_backbone(
             run.backbone, graph["num_features"], graph["num_classes"], **run.backbone_settings
         )
