@@ -13,7 +13,8 @@ from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
 
-GOLDEN = -7046029254386353131  # 2^64 / golden ratio as a signed number: odd, and mixes well
+# Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
+GOLDEN, MIX = -7046029254386353131, -4658895280553007687
 
 
 @dataclass(kw_only=True)
@@ -24,9 +25,9 @@ class NeighborSampler(Sampler):
     are picked at equal distances from a random start, and their weights multiplied by d / r. Where
     r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
     for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
-    the same row, both times (the starts of different nodes are not independent). Nothing is sorted
-    and no duplicate removed: every shape follows from the number of seeds alone, which it exceeds
-    by a factor of fanout + 1 for each layer.
+    the same row, both times; different nodes pick independently. Nothing is sorted and no duplicate
+    removed: every shape follows from the number of seeds alone, which it exceeds by a factor of
+    fanout + 1 for each layer.
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
@@ -106,10 +107,17 @@ class NeighborSampler(Sampler):
         graph = self.adjacency.graph
         degree = graph.degree[dst_ids].unsqueeze(1)
         slot = torch.arange(fanout, device=dst_ids.device)
-        hashed = ((dst_ids ^ salt) * GOLDEN >> 40) & 0xFFFFFF
-        start = hashed.double().unsqueeze(1) / 2**24
+        start = uniform_of(dst_ids, salt).unsqueeze(1)
         spread = ((start + slot) / fanout * degree).long()
         few = degree <= fanout  # all of them, and then the same again without weight
         pick = torch.where(few, slot % degree.clamp(min=1), spread)
         factor = torch.where(few, (slot < degree).float(), degree / fanout)
         return (graph.indptr[dst_ids].unsqueeze(1) + pick).flatten(), factor.flatten()
+
+
+def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:
+    """A number in [0, 1) for each id, the same for the same id and salt (in steps of 2^-24)."""
+    # Without the second round the numbers of two ids would differ by one of a few constants.
+    mixed = (ids ^ salt) * GOLDEN
+    mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * MIX
+    return (mixed >> 40 & 0xFFFFFF).double() / 2**24

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import weighted_sum
-from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.samplers.neighbor import NeighborSampler, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 DRAWS = 2000
@@ -310,6 +310,18 @@ def test_layers_and_steps_see_different_neighbours():
             agreed["steps"] += float((top == before).float().mean()) / rounds
         before = top
     assert all(share < 0.1 for share in agreed.values()), agreed
+
+
+def test_starts_of_different_nodes_are_uniform_and_independent():
+    """Chi-squared of the joint counts over an 8 by 8 grid: 63 expected, 63 + 6 sqrt(126) allowed."""
+    ids = torch.tensor([0, 1, 2, 3, 4, 7, 8, 100, 1024, 65_536, 65_537, 1 << 27])
+    draws, cells = 10_000, 8
+    salts = torch.randint(1 << 62, (draws, 1), generator=generator())
+    cell = (uniform_of(ids, salts) * cells).long()
+    for first, second in torch.combinations(torch.arange(ids.numel())).tolist():
+        counts = torch.bincount(cell[:, first] * cells + cell[:, second], minlength=cells**2)
+        expected = draws / cells**2
+        assert float(((counts - expected) ** 2 / expected).sum()) < 63 + 6 * 126**0.5
 
 
 # ---- epochs and settings
