@@ -5,7 +5,9 @@ import torch
 
 from graphfm import Graph, synthetic, train
 from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.batch import Block, Edges
 from graphfm.data.synthetic import Shape
+from graphfm.ops import segment_max, segment_min
 from graphfm.training.inference import LayerwiseInference
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -62,6 +64,16 @@ def test_the_fast_sums_are_the_same_sums(make_graph, name):
 def test_a_graph_without_edges_trains(make_graph, name):
     graph = make_graph(num_edges=0)
     assert train(graph, backbone=name, epochs=2, device="cuda").score.val >= 0
+
+
+@pytest.mark.parametrize("reduce", [segment_max, segment_min])
+def test_a_row_without_edges_in_its_block_is_zero(reduce):
+    """Whatever its degree in the graph: the halo of a directed graph has such rows."""
+    indptr = torch.tensor([0, 2, 2], dtype=torch.int32, device="cuda")
+    col = torch.tensor([0, 1], dtype=torch.int32, device="cuda")
+    edges = Edges(indptr, col, torch.ones(2, device="cuda"), 2)
+    block = Block(torch.arange(2, device="cuda"), edges, torch.tensor([2.0, 3.0], device="cuda"))
+    assert reduce(torch.ones(2, 1, device="cuda"), block).flatten().tolist() == [1.0, 0.0]
 
 
 def test_a_graph_moves_as_one_thing(make_graph):

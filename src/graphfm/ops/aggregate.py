@@ -43,12 +43,13 @@ def segment_max(h: Tensor, block: Block) -> Tensor:
     edges = block.edges
     if edges.fanout:
         out = h[edges.num_dst :].view(edges.num_dst, edges.fanout, -1).amax(dim=1)
-    elif h.device.type == "cpu":
+        return out.masked_fill((block.degree == 0).unsqueeze(1), 0.0)
+    if h.device.type == "cpu":
         ones = torch.ones_like(edges.weight, dtype=h.dtype)
         out = torch.sparse.mm(_csr(edges, ones), h, "amax")
     else:
         out = torch.segment_reduce(h[edges.col], "max", offsets=edges.indptr.long(), axis=0)
-    return out.masked_fill((block.degree == 0).unsqueeze(1), 0.0)
+    return out.masked_fill((edges.indptr.diff() == 0).unsqueeze(1), 0.0)
 
 
 def segment_min(h: Tensor, block: Block) -> Tensor:

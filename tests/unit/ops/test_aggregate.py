@@ -8,12 +8,12 @@ from graphfm.ops.aggregate import _sum_runs
 
 @pytest.fixture
 def block() -> Block:
-    """Five targets of nine sources; the fourth has no edge, the third a duplicate one."""
+    """Five targets of nine sources; the fourth has no edge here, the third a duplicate one."""
     lists = [[5, 1], [0, 2, 8], [4, 4], [], [7]]
     indptr = offsets(torch.tensor([len(row) for row in lists])).int()
     col = torch.tensor([source for row in lists for source in row]).int()
     edges = Edges(indptr, col, torch.randn(col.numel()).double(), 9)
-    return Block(torch.arange(9), edges, indptr.diff().float(), torch.randn(5).double())
+    return Block(torch.arange(9), edges, torch.full((5,), 6.0), torch.randn(5).double())
 
 
 def dense(block: Block) -> torch.Tensor:
