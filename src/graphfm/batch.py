@@ -141,3 +141,11 @@ def expand_rows(indptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 def halo_first(h: Tensor, num_dst: int) -> Tensor:
     """Reorder [targets, halo] rows to [halo, targets], the order `from_halo` has."""
     return torch.cat([h[num_dst:], h[:num_dst]])
+
+
+def halo_reached(block: Block, threshold: int = 0) -> Tensor:
+    """The targets, and those of the halo with more than `threshold` edges from them."""
+    if block.from_halo is None:
+        return block.dst_ids
+    reached = block.from_halo.edges.indptr.diff() > threshold
+    return torch.cat([block.dst_ids, block.halo_ids[reached]])

@@ -91,12 +91,6 @@ def test_what_a_backbone_does_not_allow_is_left_out_and_said(backbone, left_out)
     assert [line.split(":")[0] for line in err.splitlines() if "left out" in line] == left_out
 
 
-def test_one_layer_has_no_history():
-    code, out, err = staleness(*FEW[:-1], "1", "--layers", "1")
-    assert code == 0, err
-    assert re.split(r"\s{2,}", out.splitlines()[0].rstrip()) == ["method", "test"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -110,7 +104,7 @@ def test_one_layer_has_no_history():
         (("--beta", "x"), "--beta"),
         (("--lr", "0"), "lr is 0.0; expected"),
         (("--dropout", "1"), "dropout is 1.0; expected"),
-        (("--layers", "0"), "layers is 0; expected 1 or more"),
+        (("--layers", "1"), "layers is 1; expected 2 or more"),
         (("--backbone", "mlp"), "mlp reads no neighbours"),
         (("--backbone", "gat"), "there is no backbone 'gat'"),
         (("--device", "tpu"), "there is no device 'tpu'"),

@@ -107,6 +107,8 @@ def staleness(
     options = {key: value for key, value in locals().items() if key not in ("json", "seeds")}
     if backbone == "mlp":
         raise InputError("backbone mlp reads no neighbours; expected sage, gcn, gcnii or pna")
+    if layers < 2:
+        raise InputError(f"layers is {layers}; expected 2 or more: the last layer has no history")
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; expected 1 or more")
     for name in ROWS:

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 
 from graphfm.batch import Batch
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.halo_difference import HaloDifference
-from graphfm.estimators.halo_history import HaloHistory
 
 if TYPE_CHECKING:  # a trainer may want to call this module
     from graphfm.training.trainer import Trainer
@@ -88,7 +86,7 @@ def ratio(error: float, size: float) -> float:
 
 @dataclass(frozen=True)
 class Ages:
-    """Of history rows, the number of steps since they were last written."""
+    """Of one layer's history rows, the number of steps since they were last written."""
 
     mean: float  # of the rows written so far; 0 is the latest step
     max: int
@@ -96,43 +94,36 @@ class Ages:
 
 
 class AgeMeter:
-    """Told of each batch of a cluster method, knows when each node's rows were last written.
+    """Told of each batch, knows when each node's row in each layer was last written.
 
-    `meter = AgeMeter(estimator, num_nodes)`, `meter.saw(batch)` after each step. Targets are
-    written at every step; the halo too where the method moves it (GraphFM-OB with beta above 0,
-    GraphFM-delta), as far as the batch has edges to it.
+    `meter = AgeMeter(estimator, num_layers, num_nodes)`, `meter.saw(batch)` after each step.
     """
 
     def __init__(
-        self, estimator: Estimator, num_nodes: int, device: torch.device | str = "cpu"
+        self,
+        estimator: Estimator,
+        num_layers: int,
+        num_nodes: int,
+        device: torch.device | str = "cpu",
     ) -> None:
-        self.least_edges = _least_edges(estimator)
-        self.step = 0
-        self.written = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)  # last: a sink
+        self.estimator, self.step = estimator, 0
+        self.written = torch.zeros(num_layers, num_nodes, dtype=torch.int64, device=device)
 
     def saw(self, batch: Batch) -> None:
         """One step was taken with this batch."""
         self.step += 1
-        self.written[batch.target_ids] = self.step
-        for view in [block.from_halo for block in batch.blocks[:1] if block.from_halo is not None]:
-            if self.least_edges is not None:
-                enough = view.edges.indptr.diff() >= self.least_edges
-                self.written[view.dst_ids[enough]] = self.step
+        for depth, block in enumerate(batch.blocks):
+            self.written[depth, self.estimator.written_ids(depth, block)] = self.step
 
-    def summary(self) -> Ages:
-        """The ages after the last step."""
-        written = self.written[:-1]
+    def refreshed(self) -> None:
+        """Every row was written just now."""
+        self.written.fill_(self.step)
+
+    def summary(self, depth: int) -> Ages:
+        """The ages of one layer's rows (depth counted from 0) after the last step."""
+        written = self.written[depth]
         ages = self.step - written[written > 0]
         if ages.numel() == 0:
             return Ages(0.0, 0, 1.0)
         never = 1 - ages.numel() / written.numel()
         return Ages(float(ages.double().mean()), int(ages.max()), never)
-
-
-def _least_edges(estimator: Estimator) -> int | None:
-    """From how many edges on a batch writes a halo row; None if never."""
-    if isinstance(estimator, HaloDifference):
-        return 1
-    if isinstance(estimator, HaloHistory) and max(estimator.beta) > 0:
-        return estimator.threshold + 1
-    return None

@@ -53,6 +53,10 @@ class Estimator:
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         """Write histories. Nothing here may change `out`."""
 
+    def written_ids(self, depth: int, block: Block) -> Tensor:
+        """The nodes whose rows at this depth `record` writes; for a history, how old it is."""
+        return block.dst_ids
+
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         """The halo's own aggregate at this layer, as well as can be told (for compensation)."""
         raise AssertionError(f"{type(self).__name__} knows no halo")

@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from graphfm.batch import Block
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
@@ -37,6 +38,9 @@ class ControlVariate(Estimator):
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         return {depth: table.pull(ids) for depth, table in self.histories.items()}
+
+    def written_ids(self, depth: int, block: Block) -> Tensor:
+        return block.src_ids
 
     def aggregate(self, step: LayerStep) -> Tensor:
         layer, block, past = step.layer, step.block, self.histories[step.depth]

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Targets
+from graphfm.batch import Block, Targets, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.compensation import Compensation
@@ -79,6 +79,9 @@ class HaloDifference(Estimator):
             change = torch.cat([moved.new_zeros(block.halo_ids.numel(), moved.size(1)), moved])
             before = sums.pull(block.halo_ids)
             sums.push(block.halo_ids, before + step.layer.aggregate(change, block.from_halo))
+
+    def written_ids(self, depth: int, block: Block) -> Tensor:
+        return halo_reached(block)
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         return self.sums[step.depth].pull(step.block.halo_ids)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Targets, halo_first
+from graphfm.batch import Block, Targets, halo_first, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.compensation import Compensation
@@ -94,6 +94,10 @@ class HaloHistory(Estimator):
             history.push(block.halo_ids, self._update(step, self.first_hop.pull(block.halo_ids)))
         elif self.betas[step.depth] > 0:
             self._blend(step, history)
+
+    def written_ids(self, depth: int, block: Block) -> Tensor:
+        moves = depth < len(self.betas) and self.betas[depth] > 0
+        return halo_reached(block, self.threshold) if moves else block.dst_ids
 
     @torch.no_grad()
     def _blend(self, step: LayerStep, history: NodeTable) -> None:

@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
 from graphfm.data.graph import Graph
+from graphfm.diagnostics.staleness import AgeMeter, staleness
 from graphfm.errors import InputError
 from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
@@ -47,6 +48,11 @@ class Trainer:
         method.estimator.begin(self._encoded)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
+        self.ages: AgeMeter | None = None
+        if self.training.staleness_every:
+            self.ages = AgeMeter(
+                method.estimator, len(backbone.layers), graph.num_nodes, graph.device
+            )
         self.optimizer = torch.optim.Adam(
             backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
         )
@@ -97,6 +103,8 @@ class Trainer:
         if self.training.clip > 0:
             torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
         self.optimizer.step()
+        if self.ages is not None:
+            self.ages.saw(batch)
         return loss.detach()
 
     def _loss(self, x: Tensor, batch: Batch, weight: Tensor) -> Tensor:
@@ -134,6 +142,8 @@ class Trainer:
                 out = layer.update(agg, block.targets(h, h0))
                 estimator.record(LayerStep(depth, layer, block, h, h0), agg, out)
                 h = out
+        if self.ages is not None:
+            self.ages.refreshed()
 
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss of training nodes."""
@@ -163,12 +173,19 @@ class Trainer:
         every = self.training.staleness_every
         if every == 0 or epoch % every:
             return None
-        from graphfm.diagnostics.staleness import staleness  # which knows trainers
-
+        assert self.ages is not None
         return tuple(
-            {name: value if math.isfinite(value) else None for name, value in asdict(layer).items()}
+            {
+                name: value if math.isfinite(value) else None
+                for name, value in (asdict(layer) | self._age(layer.depth)).items()
+            }
             for layer in staleness(self)
         )
+
+    def _age(self, depth: int) -> dict[str, float]:
+        assert self.ages is not None
+        ages = self.ages.summary(depth - 1)
+        return {"age": ages.mean, "oldest": ages.max, "never_written": ages.never}
 
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()

@@ -131,13 +131,13 @@ def sampled(trainer, *parts):
 
 def test_age_counts_steps_since_a_row_was_written(make_graph):
     trainer = trainer_of(make_graph(undirected=True), "gas")
-    meter = AgeMeter(trainer.method.estimator, 60)
-    assert meter.summary() == Ages(0.0, 0, 1.0)
+    meter = AgeMeter(trainer.method.estimator, 3, 60)
+    assert meter.summary(0) == Ages(0.0, 0, 1.0)
     batches = [sampled(trainer, part) for part in range(3)]
     for batch in [*batches, batches[0]]:
         meter.saw(batch)
     sizes = [batch.target_ids.numel() for batch in batches]  # of ages 0, 2 and 1
-    ages = meter.summary()
+    ages = meter.summary(0)
     assert ages.mean == pytest.approx((2 * sizes[1] + sizes[2]) / sum(sizes))
     assert ages.max == 2
     assert ages.never == pytest.approx(1 - sum(sizes) / 60)
@@ -154,22 +154,45 @@ def test_age_counts_steps_since_a_row_was_written(make_graph):
 )
 def test_methods_that_move_the_halo_keep_it_young(make_graph, method, options, moves_halo):
     trainer = trainer_of(make_graph(undirected=True), method, **options)
-    meter, batch = AgeMeter(trainer.method.estimator, 60), sampled(trainer, 0)
+    meter, batch = AgeMeter(trainer.method.estimator, 3, 60), sampled(trainer, 0)
     meter.saw(batch)
     reached = batch.input_ids if moves_halo else batch.target_ids
     assert batch.target_ids.numel() < batch.input_ids.numel()
-    assert meter.summary().never == pytest.approx(1 - reached.numel() / 60)
+    assert meter.summary(0).never == pytest.approx(1 - reached.numel() / 60)
 
 
 def test_a_halo_row_below_the_threshold_is_not_written(make_graph):
     trainer = trainer_of(make_graph(undirected=True), "graphfm-ob", threshold=1)
     batch = sampled(trainer, 0)
-    meter = AgeMeter(trainer.method.estimator, 60)
+    meter = AgeMeter(trainer.method.estimator, 3, 60)
     meter.saw(batch)
     many = batch.blocks[0].from_halo.edges.indptr.diff() > 1
     assert 0 < many.sum() < many.numel()
     written = batch.target_ids.numel() + int(many.sum())
-    assert meter.summary().never == pytest.approx(1 - written / 60)
+    assert meter.summary(0).never == pytest.approx(1 - written / 60)
+
+
+@pytest.mark.parametrize("method", METHODS_WITH_HISTORY)
+def test_rows_are_as_old_as_they_are_said_to_be(make_graph, method):
+    """A row changes in a step if and only if its age is 0 after it."""
+    options = {"exact_first_hop": False, "aggregators": None}
+    trainer = trainer_of(make_graph(undirected=True), method, **options)
+    trainer.epoch()
+    meter = AgeMeter(trainer.method.estimator, len(trainer.backbone.layers), 60)
+    seeds = next(iter(trainer.method.sampler.epoch(trainer.rng)))[:3]
+    state_of_rng = trainer.rng.get_state()
+    batch = trainer.method.sampler.sample(seeds, trainer.rng)
+    trainer.rng.set_state(state_of_rng)
+    before = {k: t.pull(torch.arange(60)) for k, t in trainer.method.estimator.tables().items()}
+    trainer.step(seeds)
+    meter.saw(batch)
+    changed = torch.zeros(len(trainer.backbone.layers), 60, dtype=torch.bool)
+    for name, table in trainer.method.estimator.tables().items():
+        moved = (table.pull(torch.arange(60)) != before[name]).any(dim=1)
+        if not name.startswith("visits"):
+            changed[int(name.split(".")[1])] |= moved
+    assert bool(changed.any())
+    assert not bool((changed & (meter.written == 0)).any())
 
 
 def test_every_method_that_keeps_a_history_is_tested_here():

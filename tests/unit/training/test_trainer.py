@@ -174,6 +174,8 @@ def test_staleness_is_recorded_as_often_as_asked(make_graph):
     assert [m is not None for m in measured] == [False, True, False, True]
     assert [layer["depth"] for layer in measured[1]] == [1, 2]
     assert all(layer["score"] > 0 and layer["relative"] > 0 for layer in measured[3])
+    assert all(0 <= layer["age"] <= layer["oldest"] < 8 for layer in measured[3])
+    assert all(layer["never_written"] == 0 for layer in measured[1])  # an epoch visits everyone
 
 
 def test_refreshed_histories_are_fresh(make_graph):
