@@ -119,8 +119,15 @@ class Batch:
     input_ids: Tensor  # nodes whose features are read
     target_ids: Tensor  # nodes whose output is computed; the loss is taken on those that train
     blocks: tuple[Block, ...]  # input layer first
-    loss_weight: Tensor | None = None  # [num_targets] per-node factor of the loss
+    # [num_targets] what a node's loss counts if it trains; they add up. None: a mean.
+    loss_weight: Tensor | None = None
     whole: bool = False  # all nodes in the order of their ids: features need no gathering
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of all layers, those of the optional views included."""
+        views = [v for b in self.blocks for v in (b, b.full, b.from_halo) if v is not None]
+        return sum(view.edges.num_edges for view in views)
 
 
 def offsets(counts: Tensor) -> Tensor:

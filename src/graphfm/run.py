@@ -38,14 +38,15 @@ class Run:
         cls,
         *,
         dataset: str = "debian",
-        backbone: str = "sage",
+        backbone: str | None = None,
         method: str = "full",
         device: str = "auto",
         **options: Any,
     ) -> Run:
         """Sort flat options (`hidden=64, lr=0.01, ...`) to whom they belong; None is not given."""
-        known_name("backbone", backbone, BACKBONES)
         known_name("method", method, METHODS)
+        backbone = backbone or "sage"
+        known_name("backbone", backbone, BACKBONES)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
         network = _take(given, _backbone_options(backbone))
@@ -74,6 +75,7 @@ class Run:
     def from_json(cls, record: Mapping[str, Any]) -> Run:
         """The inverse of `to_json`, through the same checks as `make`."""
         flat = dict(record)
+        known_name("backbone", flat["backbone"], BACKBONES)  # here none may be left out
         for group in ("backbone_settings", "method_settings", "training"):
             flat |= {
                 key: tuple(value) if isinstance(value, list) else value

@@ -27,8 +27,8 @@ def train(
         str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian")
     ] = "debian",
     backbone: Annotated[
-        str, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.", "sage")
-    ] = "sage",
+        str | None, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.", "sage")
+    ] = None,
     method: Annotated[
         str, _option(WHAT, "How a step sees the graph; 'graphfm methods' lists them.", "full")
     ] = "full",
@@ -130,6 +130,10 @@ def train(
         float | None, _option(TRAINING, "Largest norm of the gradient; 0 is no limit.", "0")
     ] = None,
     epochs: Annotated[int | None, _option(TRAINING, "Most epochs to train.", "100")] = None,
+    max_seconds: Annotated[
+        float | None,
+        _option(TRAINING, "Seconds of training after which no epoch begins; 0 is no limit.", "0"),
+    ] = None,
     patience: Annotated[
         int | None,
         _option(TRAINING, "Stop after so many epochs without a better score; 0 never.", "50"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,18 @@ from torch import Tensor
 
 from graphfm.batch import Block, Edges, expand_rows, offsets
 from graphfm.data.graph import Graph
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What a normalisation makes of degrees; None is all ones, of the diagonal all zeros."""
+
+    row: Tensor | None = None
+    col: Tensor | None = None
+    diagonal: Tensor | None = None
+
+
+Normalize = Callable[[Tensor, Tensor], Factors]  # of weighted degrees, and who has a loop
 
 
 @dataclass(frozen=True)
@@ -24,18 +37,31 @@ class Adjacency:
     row_scale: Tensor | None = None  # [num_nodes]
     col_scale: Tensor | None = None  # [num_nodes]
     self_weight: Tensor | None = None  # [num_nodes] the diagonal, beyond the graph's own loops
+    normalize: Normalize | None = None  # where the factors come from; to do it again on a subgraph
+
+    @staticmethod
+    def of(graph: Graph, normalize: Normalize) -> Adjacency:
+        factors = normalize(graph.weighted_degree, graph.has_loop)
+        return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize)
 
     @staticmethod
     def mean(graph: Graph) -> Adjacency:
         """Row-stochastic: a target's aggregate is the (weighted) mean of its in-neighbours."""
-        return Adjacency(graph, row_scale=_safe_power(graph.weighted_degree, -1.0))
+        return Adjacency.of(graph, lambda degree, loop: Factors(row=_safe_power(degree, -1.0)))
 
     @staticmethod
-    def symmetric(graph: Graph) -> Adjacency:
-        """D^-1/2 (A + I) D^-1/2 of GCN; a node with a loop of its own gets no second one."""
-        loop = (~graph.has_loop).to(torch.float32)
-        scale = _safe_power(graph.weighted_degree + loop, -0.5)
-        return Adjacency(graph, scale, scale, loop * scale.square())
+    def symmetric(graph: Graph, *, diagonal: float = 0.0) -> Adjacency:
+        """D^-1/2 (A + I) D^-1/2 of GCN; a node with a loop of its own gets no second one.
+
+        `diagonal` adds that much of the matrix's diagonal once more (Cluster-GCN, equation 11).
+        """
+
+        def normalize(degree: Tensor, has_loop: Tensor) -> Factors:
+            own = (~has_loop).to(torch.float32)
+            scale = _safe_power(degree + own, -0.5)
+            return Factors(scale, scale, (own + diagonal) * scale.square())
+
+        return Adjacency.of(graph, normalize)
 
     @cached_property
     def row_sums(self) -> Tensor:

@@ -20,7 +20,7 @@ from graphfm.estimators.base import Exact
 from graphfm.norm import without_noise
 from graphfm.samplers.full import FullSampler
 from graphfm.tables.device import DeviceTable
-from graphfm.training.objective import mean_loss
+from graphfm.training.objective import as_mean, weighted_loss
 
 if TYPE_CHECKING:  # a trainer may want to call this module
     from graphfm.training.trainer import Trainer
@@ -49,7 +49,7 @@ def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGr
         exact = _gradients(_full_loss(trainer), groups)
         for batch in _batches(trainer, batches):
             with _histories_kept(trainer):
-                found = _gradients(_batch_loss(trainer, batch), groups)
+                found = _gradients(trainer.batch_loss(batch), groups)
             for name, values in measured.items():
                 values.append(_compare(found[name], exact[name]))
     return [
@@ -71,15 +71,7 @@ def _full_loss(trainer: Trainer) -> Tensor:
     graph, sampler = trainer.graph, FullSampler()
     sampler.prepare(trainer.infer.adjacency, len(trainer.backbone.layers))
     logits = trainer.backbone(graph.x.float(), sampler.batch, Exact())
-    return mean_loss(logits, graph.y, graph.train_mask.float())
-
-
-def _batch_loss(trainer: Trainer, batch: Batch) -> Tensor:
-    graph = trainer.graph
-    weight = graph.train_mask[batch.target_ids].float()
-    if batch.loss_weight is not None:
-        weight = weight * batch.loss_weight
-    return trainer._loss(graph.x[batch.input_ids].float(), batch, weight)
+    return weighted_loss(logits, graph.y, as_mean(graph.train_mask.float()))
 
 
 def _batches(trainer: Trainer, number: int | None) -> Iterator[Batch]:

@@ -15,10 +15,14 @@ def node_losses(logits: Tensor, y: Tensor) -> Tensor:
     return (losses * (y >= 0)).mean(dim=1)
 
 
-def mean_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-    """Weighted mean over rows, zero when every weight is. Shapes do not depend on the weights."""
-    total = (node_losses(logits, y) * weight).sum()
-    return total / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
+def weighted_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+    """Losses of the rows, each times its weight, added up."""
+    return (node_losses(logits, y) * weight).sum()
+
+
+def as_mean(weight: Tensor) -> Tensor:
+    """Weights that add up to one; to zero when every one is. Shapes do not depend on values."""
+    return weight / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
 
 
 def micro_f1(logits: Tensor, y: Tensor) -> float:

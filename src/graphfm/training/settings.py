@@ -20,6 +20,7 @@ class Training:
     weight_decay: float = 0.0
     schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
     clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
+    max_seconds: float = 0.0  # of training; the epoch that reaches it is the last; 0 is no limit
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
     history: str = "fp32"  # type of the histories, where the method keeps any
@@ -37,6 +38,8 @@ class Training:
         ):
             if (value := getattr(self, name)) < least:
                 raise InputError(f"{name} is {value}; expected {least} or more")
+        if not 0 <= self.max_seconds < math.inf:
+            raise InputError(f"max_seconds is {self.max_seconds}; expected 0 or more")
         for name in ("lr", "weight_decay", "clip"):
             value = getattr(self, name)
             if not 0 <= value <= 1e6 or (name == "lr" and value == 0):

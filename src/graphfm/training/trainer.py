@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,7 +25,7 @@ from graphfm.norm import evaluating, without_noise
 from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.objective import mean_loss, scores
+from graphfm.training.objective import as_mean, scores, weighted_loss
 from graphfm.training.settings import HISTORY_TYPES, Training
 from graphfm.training.watcher import EpochRecord, Score, Watcher
 
@@ -36,6 +37,7 @@ class Trainer:
         self, graph: Graph, backbone: Backbone, method: Method, training: Training | None = None
     ) -> None:
         check_trainable(graph)
+        started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training or Training()
         self.backbone = backbone.to(graph.device)
@@ -59,6 +61,8 @@ class Trainer:
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
         seed = self.training.seed ^ 0x5EED  # not the stream that the weights were drawn from
         self.rng = torch.Generator(graph.device).manual_seed(seed)
+        self.touched = Counter[str]()  # nodes, edges and steps so far
+        self.prepare_seconds = time.perf_counter() - started
 
     def _new_table(self, width: int, *, exact: bool = False) -> DeviceTable:
         dtype = torch.float32 if exact else HISTORY_TYPES[self.training.history]
@@ -91,13 +95,9 @@ class Trainer:
 
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
-        graph, batch = self.graph, self.method.sampler.sample(seeds, self.rng)
-        weight = graph.train_mask[batch.target_ids].float()
-        if batch.loss_weight is not None:
-            weight = weight * batch.loss_weight
-        x = (graph.x if batch.whole else graph.x[batch.input_ids]).float()
-        self.batch_weight = weight.sum()  # batches teach by the training nodes they hold
-        loss = self._loss(x, batch, weight)
+        batch = self.method.sampler.sample(seeds, self.rng)
+        self.touched += Counter(nodes=batch.input_ids.numel(), edges=batch.num_edges, steps=1)
+        loss = self.batch_loss(batch)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.training.clip > 0:
@@ -107,18 +107,24 @@ class Trainer:
             self.ages.saw(batch)
         return loss.detach()
 
-    def _loss(self, x: Tensor, batch: Batch, weight: Tensor) -> Tensor:
+    def batch_loss(self, batch: Batch) -> Tensor:
         """The loss of a batch; histories are read and written on the way."""
-        estimator = self.method.estimator
+        graph, estimator = self.graph, self.method.estimator
+        trains = graph.train_mask[batch.target_ids].float()
+        if batch.loss_weight is None:
+            weight, self.batch_weight = as_mean(trains), trains.sum()  # by the nodes that train
+        else:  # an estimate of the mean over all nodes that train
+            weight, self.batch_weight = trains * batch.loss_weight, trains.new_ones(())
+        x = (graph.x if batch.whole else graph.x[batch.input_ids]).float()
         if estimator.compensation is not None:
-            estimator.compensation.scale = weight.sum().clamp(min=1)
+            estimator.compensation.scale = self.batch_weight.clamp(min=1)
         if self.noisy and estimator.records_first:
             self._record(x, batch)
         estimator.recording = not self.noisy
         logits = self.backbone(x, batch, estimator)
         if self.noisy and not estimator.records_first:
             self._record(x, batch)
-        loss = mean_loss(logits, self.graph.y[batch.target_ids], weight)
+        loss = weighted_loss(logits, graph.y[batch.target_ids], weight)
         if estimator.compensation is not None:
             missing = estimator.compensation.loss()
             loss = loss + (missing - missing.detach())  # a gradient, not a value
@@ -190,6 +196,7 @@ class Trainer:
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
         best_state: dict[str, Tensor] = {}
+        most_seconds = settings.max_seconds or math.inf
         for number in range(1, settings.epochs + 1):
             lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
             loss = self.epoch()
@@ -197,7 +204,8 @@ class Trainer:
             if not math.isfinite(loss):
                 raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
             val, stale = None, self._staleness(number)  # before a refresh, if there is one
-            if number % settings.eval_every == 0 or number == settings.epochs:
+            last = number == settings.epochs or sum(seconds) >= most_seconds
+            if number % settings.eval_every == 0 or last:
                 val = self._validate(number)
             improved = val is not None and val > best
             if val is not None and improved:
@@ -208,7 +216,7 @@ class Trainer:
                 watcher.on_epoch(record, best)
                 if improved:
                     watcher.on_best(self.backbone)
-            if val is not None and 0 < settings.patience <= number - best_epoch:
+            if last or (val is not None and 0 < settings.patience <= number - best_epoch):
                 break
         self.backbone.load_state_dict(best_state)
         return Score(
@@ -217,6 +225,10 @@ class Trainer:
             best_epoch=best_epoch,
             epochs=len(seconds),
             seconds_per_epoch=float(torch.tensor(seconds).median()),
+            seconds_to_best=self.prepare_seconds + sum(seconds[:best_epoch]),
+            prepare_seconds=self.prepare_seconds,
+            nodes_per_step=self.touched["nodes"] / self.touched["steps"],
+            edges_per_step=self.touched["edges"] / self.touched["steps"],
             peak_bytes=self.memory.peak(),
         )
 

@@ -26,6 +26,10 @@ class Score:
     best_epoch: int
     epochs: int
     seconds_per_epoch: float  # median
+    seconds_to_best: float  # of training and preparation, up to the best epoch
+    prepare_seconds: float  # what was done once: parts, probabilities, first hop
+    nodes_per_step: float  # rows of features read, and
+    edges_per_step: float  # edges followed in all layers; means
     peak_bytes: int
 
 

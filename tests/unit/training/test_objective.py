@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from graphfm.training.objective import mean_loss, micro_f1, probabilities, scores
+from graphfm.training.objective import as_mean, micro_f1, probabilities, scores, weighted_loss
 
 
 def test_one_class_per_node_is_cross_entropy_over_the_weighted_rows():
@@ -10,7 +10,7 @@ def test_one_class_per_node_is_cross_entropy_over_the_weighted_rows():
     weight = torch.tensor([1.0, 1, 0, 1, 0, 0])
     chosen = weight > 0
     torch.testing.assert_close(
-        mean_loss(logits, y, weight), cross_entropy(logits[chosen], y[chosen])
+        weighted_loss(logits, y, as_mean(weight)), cross_entropy(logits[chosen], y[chosen])
     )
 
 
@@ -18,12 +18,12 @@ def test_many_labels_is_binary_cross_entropy_over_the_weighted_rows():
     logits = torch.randn(3, 4)
     y = torch.tensor([[0, 1, 1, 0], [-1, -1, -1, -1], [1, 0, 0, 0]], dtype=torch.int8)
     want = binary_cross_entropy_with_logits(logits[[0, 2]], y[[0, 2]].float())
-    torch.testing.assert_close(mean_loss(logits, y, torch.tensor([1.0, 0, 1])), want)
+    torch.testing.assert_close(weighted_loss(logits, y, as_mean(torch.tensor([1.0, 0, 1]))), want)
 
 
 def test_no_weight_at_all_is_no_loss_and_no_gradient():
     logits = torch.randn(2, 3, requires_grad=True)
-    loss = mean_loss(logits, torch.tensor([-1, -1]), torch.zeros(2))
+    loss = weighted_loss(logits, torch.tensor([-1, -1]), as_mean(torch.zeros(2)))
     loss.backward()
     assert loss.item() == 0
     assert torch.equal(logits.grad, torch.zeros(2, 3))

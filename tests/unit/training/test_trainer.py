@@ -149,10 +149,10 @@ def test_a_batch_weighs_its_nodes(make_graph):
     )  # fmt: skip
     weighted, plain = build(Run.make(dropout=0.0), graph), build(Run.make(dropout=0.0), without)
     batch = weighted.method.sampler.batch
-    weight = torch.ones(graph.num_nodes)
+    weight = torch.full((graph.num_nodes,), 1 / int(mask.sum()))
     weight[first] = 0.0
     weighted.method.sampler.batch = dataclasses.replace(batch, loss_weight=weight)
-    assert torch.equal(weighted.step(batch.target_ids), plain.step(batch.target_ids))
+    torch.testing.assert_close(weighted.step(batch.target_ids), plain.step(batch.target_ids))
 
 
 def test_a_step_that_explodes_is_not_taken_for_a_model(make_graph):
@@ -161,9 +161,27 @@ def test_a_step_that_explodes_is_not_taken_for_a_model(make_graph):
 
 
 def test_seconds_per_epoch_is_the_median(make_graph, monkeypatch):
-    ticks = iter([0, 1, 10, 12, 20, 29])  # epochs of 1, 2 and 9 seconds
+    ticks = iter([0, 0.5, 1, 2, 10, 12, 20, 29])  # preparation, epochs of 1, 2 and 9 seconds
     monkeypatch.setattr("graphfm.training.trainer.time.perf_counter", lambda: next(ticks))
-    assert fit(make_graph(), epochs=3)[2].seconds_per_epoch == 2
+    score = fit(make_graph(), epochs=3)[2]
+    assert (score.seconds_per_epoch, score.prepare_seconds) == (2, 0.5)
+    assert score.seconds_to_best == 0.5 + sum([1, 2, 9][: score.best_epoch])
+
+
+def test_no_epoch_begins_when_the_time_is_up(make_graph, monkeypatch):
+    ticks = iter([0, 0, *(second for e in range(9) for second in (10 * e, 10 * e + 3))])
+    monkeypatch.setattr("graphfm.training.trainer.time.perf_counter", lambda: next(ticks))
+    _, notes, score = fit(make_graph(), epochs=9, max_seconds=7.0, eval_every=9)
+    assert score.epochs == 3  # of three seconds each
+    assert notes.records[-1].val is not None  # evaluated, though it was not its turn
+
+
+def test_what_a_step_touches_is_counted(make_graph):
+    graph = make_graph()
+    score = fit(graph, epochs=2)[2]
+    assert (score.nodes_per_step, score.edges_per_step) == (60, 2 * graph.num_edges)
+    few = fit(graph, epochs=2, method="graphsage", fanout=(1,), batch_size=512)[2]
+    assert (few.nodes_per_step, few.edges_per_step) == (4 * 20, 3 * 20)
 
 
 def test_staleness_is_recorded_as_often_as_asked(make_graph):
