@@ -15,7 +15,11 @@ from graphfm.estimators.halo_history import HaloHistory
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.full import FullSampler
+from graphfm.samplers.layerwise import LayerSampler
+from graphfm.samplers.minimal_variance import MinimalVarianceSampler
 from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.samplers.saint import SaintSampler
+from graphfm.samplers.shadow import ShadowSampler
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,73 @@ def vr_gcn(
     """VR-GCN: all neighbours as they were last seen, and a sample of how they changed."""
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
     return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
+
+
+def fastgcn(*, nodes_per_layer: tuple[int, ...] = (2000,), batch_size: int = 512) -> Method:
+    """FastGCN: nodes for each layer, drawn by importance once for all who read them."""
+    return Method(LayerSampler(nodes_per_layer=nodes_per_layer, batch_size=batch_size))
+
+
+def ladies(
+    *,
+    nodes_per_layer: tuple[int, ...] = (1000,),
+    batch_size: int = 512,
+    normalize_rows: bool = True,
+) -> Method:
+    """LADIES: nodes for each layer, drawn among the neighbours of the layer above."""
+    return Method(
+        LayerSampler(
+            nodes_per_layer=nodes_per_layer,
+            batch_size=batch_size,
+            dependent=True,
+            normalize_rows=normalize_rows,
+        )
+    )
+
+
+def mvs_gcn(
+    *,
+    nodes_per_layer: tuple[int, ...] = (1000,),
+    batch_size: int = 512,
+    exact_first_hop: bool = True,
+) -> Method:
+    """MVS-GCN: training nodes by the size of their gradients, neighbours as at a snapshot."""
+    sampler = MinimalVarianceSampler(
+        nodes_per_layer=nodes_per_layer, batch_size=batch_size, dependent=True, every_neighbor=True
+    )
+    return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
+
+
+def graphsaint(
+    *, subgraph: str = "walk", budget: int = 2000, walk_length: int = 2, coverage: int = 50
+) -> Method:
+    """GraphSAINT: random subgraphs, corrected for who is in them how often."""
+    return Method(
+        SaintSampler(subgraph=subgraph, budget=budget, walk_length=walk_length, coverage=coverage)
+    )
+
+
+def shadow(
+    *,
+    subgraph: str = "khop",
+    depth: int = 2,
+    fanout: tuple[int, ...] = (5,),
+    budget: int = 20,
+    batch_size: int = 512,
+) -> Method:
+    """SHADOW: a small subgraph around every target; depth of the network apart from its size."""
+    return Method(
+        ShadowSampler(
+            subgraph=subgraph, depth=depth, fanout=fanout, budget=budget, batch_size=batch_size
+        )
+    )
+
+
+def cluster_gcn(*, parts: int = 24, parts_per_batch: int = 4, partition: str = "metis") -> Method:
+    """Cluster-GCN: parts of the graph as if there were nothing else."""
+    return Method(
+        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition, halo=False)
+    )
 
 
 def gas(
@@ -124,6 +195,12 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     "graphsage": graphsage,
     "graphfm-ib": graphfm_ib,
     "vr-gcn": vr_gcn,
+    "fastgcn": fastgcn,
+    "ladies": ladies,
+    "mvs-gcn": mvs_gcn,
+    "graphsaint": graphsaint,
+    "shadow": shadow,
+    "cluster-gcn": cluster_gcn,
     "gas": gas,
     "graphfm-ob": graphfm_ob,
     "graphfm-delta": graphfm_delta,

@@ -30,7 +30,7 @@ def test_nothing_is_left_to_a_default():
     ("options", "message"),
     [
         ({"backbone": "gat"}, "no backbone 'gat'; there is sage, gcn"),
-        ({"method": "ladies"}, "no method 'ladies'; there is full, graphsage"),
+        ({"method": "nope"}, "no method 'nope'; there is full, graphsage"),
         ({"device": "tpu"}, "no device 'tpu'; there is auto"),
         ({"alpha": 0.1}, "alpha is no setting of backbone sage .* it belongs to backbone gcnii"),
         ({"beta": 0.1}, "beta is no setting .* it belongs to method graphfm-ib"),

@@ -1,5 +1,7 @@
 """The graph convolutional network (Kipf & Welling, 2017)."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -8,8 +10,19 @@ from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
+from graphfm.errors import InputError
 from graphfm.layer import GraphLayer
 from graphfm.ops import weighted_sum
+
+
+@dataclass(frozen=True, kw_only=True)
+class GCNSettings(Settings):
+    diagonal: float = 0.0  # of the matrix's diagonal, how much is added to it (Cluster-GCN)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.diagonal < math.inf:
+            raise InputError(f"diagonal is {self.diagonal}; expected 0 or more")
 
 
 class GCNLayer(GraphLayer):
@@ -29,11 +42,14 @@ class GCNLayer(GraphLayer):
 class GCN(Backbone):
     """Each node's row blended with its neighbours', weighted by degree. Simple and fast."""
 
+    Settings = GCNSettings
+
     def __init__(
-        self, in_width: int, out_width: int, settings: Settings = Backbone.Settings()
+        self, in_width: int, out_width: int, settings: GCNSettings = GCNSettings()
     ) -> None:
+        self.diagonal = settings.diagonal
         layers = stack(GCNLayer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 
     def adjacency(self, graph: Graph) -> Adjacency:
-        return Adjacency.symmetric(graph)
+        return Adjacency.symmetric(graph, diagonal=self.diagonal)

@@ -48,6 +48,10 @@ def train(
     residual: Annotated[
         bool | None, _option(NETWORK, "Add a layer's input to its output.", "no")
     ] = None,
+    diagonal: Annotated[
+        float | None,
+        _option(NETWORK, "gcn: how much of the matrix's diagonal to add to it.", "0"),
+    ] = None,
     alpha: Annotated[
         float | None, _option(NETWORK, "gcnii: share of the first rows in every layer.", "0.1")
     ] = None,
@@ -69,8 +73,44 @@ def train(
         _option(
             METHOD,
             "Neighbours sampled per node: one number, or one per layer: 1,2. Cost is its power.",
-            "graphsage 5; graphfm-ib 1; vr-gcn 2",
+            "graphsage, shadow 5; graphfm-ib 1; vr-gcn 2",
         ),
+    ] = None,
+    nodes_per_layer: Annotated[
+        str | None,
+        _option(
+            METHOD,
+            "fastgcn, ladies, mvs-gcn: nodes drawn for a layer: one number, or one per layer.",
+            "fastgcn 2000; ladies, mvs-gcn 1000",
+        ),
+    ] = None,
+    normalize_rows: Annotated[
+        bool | None,
+        _option(METHOD, "ladies: scale what was drawn to each row's true total.", "yes"),
+    ] = None,
+    subgraph: Annotated[
+        str | None,
+        _option(
+            METHOD,
+            "graphsaint: node, edge or walk; shadow: khop or pagerank.",
+            "graphsaint walk; shadow khop",
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        _option(
+            METHOD,
+            "graphsaint: nodes, edges or walks drawn; shadow, pagerank: nodes of a subgraph.",
+            "graphsaint 2000; shadow 20",
+        ),
+    ] = None,
+    walk_length: Annotated[int | None, _option(METHOD, "graphsaint: steps of a walk.", "2")] = None,
+    coverage: Annotated[
+        int | None,
+        _option(METHOD, "graphsaint: times the graph is drawn over to count.", "50"),
+    ] = None,
+    depth: Annotated[
+        int | None, _option(METHOD, "shadow, khop: steps from the target.", "2")
     ] = None,
     batch_size: Annotated[int | None, _option(METHOD, "Training nodes in a step.", "512")] = None,
     parts: Annotated[int | None, _option(METHOD, "Parts the graph is cut into.", "24")] = None,
@@ -166,6 +206,7 @@ def train(
         "aggregators": _list(aggregators),
         "scalers": _list(scalers),
         "fanout": _list(fanout, int),
+        "nodes_per_layer": _list(nodes_per_layer, int),
         "beta": _list(beta, float),
     }
     _train(options, out, json)

@@ -93,12 +93,37 @@ class Adjacency:
         degree = graph.degree[dst_ids]
         target, position = expand_rows(graph.indptr, dst_ids)
         neighbor_ids = graph.indices[position].long()
-        src_ids, col = _targets_first(dst_ids, neighbor_ids, graph.num_nodes)
+        src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
         index_type = _index_type(max(position.numel(), src_ids.numel()))
         weight = self.weights(dst_ids[target], neighbor_ids, position)
         edges = Edges(offsets(degree).to(index_type), col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
         return Block(src_ids, edges, degree.float(), own)
+
+    def bare_block(self, ids: Tensor) -> Block:
+        """No edges at all, for a layer whose aggregate is known."""
+        indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
+        nothing = torch.empty(0, device=ids.device)
+        edges = Edges(indptr, nothing.int(), nothing, ids.numel())
+        return Block(ids, edges, self.graph.degree[ids].float())
+
+    def subgraph_block(self, ids: Tensor, row: Tensor, col: Tensor, position: Tensor) -> Block:
+        """A subgraph as if it were all there is: normalised by its own degrees.
+
+        Its edges lead from `col` to `row`, which are positions in `ids`; rows must be sorted.
+        """
+        assert self.normalize is not None
+        weight = self.graph.edge_weight
+        raw = torch.ones(row.numel(), device=ids.device) if weight is None else weight[position]
+        indptr = offsets(torch.bincount(row, minlength=ids.numel()))
+        degree = torch.segment_reduce(raw.double(), "sum", offsets=indptr, initial=0).float()
+        has_loop = torch.zeros_like(degree, dtype=torch.bool)
+        has_loop[row[row == col]] = True
+        factors = self.normalize(degree, has_loop)
+        scaled = raw if factors.row is None else raw * factors.row[row]
+        scaled = scaled if factors.col is None else scaled * factors.col[col]
+        edges = Edges(indptr.int(), col.int(), scaled, ids.numel())
+        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal)
 
     def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
         """Entries of the matrix, of edges given by both ends and their position in the graph."""
@@ -114,11 +139,11 @@ class Adjacency:
         return weight
 
 
-def _targets_first(dst_ids: Tensor, neighbor_ids: Tensor, n: int) -> tuple[Tensor, Tensor]:
+def targets_first(dst_ids: Tensor, neighbor_ids: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Distinct node ids, targets first, and the position of each neighbour among them."""
     if n > 64 * (dst_ids.numel() + neighbor_ids.numel()):  # then a sort is cheaper than a sweep
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
-        src_ids, place = _targets_first(
+        src_ids, place = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
         )
         return distinct[src_ids], place

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,11 +19,16 @@ class Sampler(ABC):
         """Optional Block fields this sampler fills."""
         return frozenset()
 
+    wants_gradients: ClassVar[bool] = False  # call `snapshot` at the start of each epoch
     first_hop_known: bool = False  # the first layer needs no neighbours: do not sample any
 
     @abstractmethod
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         """Do the work needed once: partition, sampling probabilities, norms."""
+
+    def snapshot(self, norms: Tensor) -> None:
+        """Be told how large the gradients of the training nodes' losses are."""
+        raise AssertionError(f"{type(self).__name__} wants no gradients")
 
     @abstractmethod
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:

@@ -11,6 +11,7 @@ from graphfm.data.adjacency import Adjacency
 from graphfm.data.partition import partition
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
+from graphfm.samplers.induced import InducedEdges
 
 
 @dataclass(kw_only=True)
@@ -21,11 +22,15 @@ class ClusterSampler(Sampler):
     in-neighbours (the halo). `Block.from_halo` holds the edges the other way: what the halo reads
     of the batch. They come from the graph, not from transposing the batch's weights, which a
     row-normalised or directed matrix would make wrong.
+
+    Without `halo`, edges from outside are dropped and what is left is normalised as if it were the
+    whole graph (Cluster-GCN, Chiang et al., 2019).
     """
 
     parts: int
     parts_per_batch: int = 1
     how: str = "metis"
+    halo: bool = True
     seed: int = 0  # of the partition
 
     def __post_init__(self) -> None:
@@ -40,13 +45,14 @@ class ClusterSampler(Sampler):
 
     @property
     def views(self) -> frozenset[str]:
-        return frozenset({"from_halo"})
+        return frozenset({"from_halo"}) if self.halo else frozenset()
 
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         graph = adjacency.graph
         self.adjacency, self.num_layers = adjacency, num_layers
         part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
+        self.induced = None if self.halo else InducedEdges(graph)
         self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
@@ -58,6 +64,9 @@ class ClusterSampler(Sampler):
         dst_ids = torch.cat(runs)
         if self.num_layers == 0:
             return Batch(dst_ids, dst_ids, ())
+        if self.induced is not None:
+            block = self.adjacency.subgraph_block(dst_ids, *self.induced(dst_ids))
+            return Batch(dst_ids, dst_ids, (block,) * self.num_layers)
         block = self.adjacency.block(dst_ids)
         if block.num_src > block.num_dst:
             block = replace(block, from_halo=self._from_halo(block))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -10,15 +9,15 @@ from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges
 from graphfm.data.adjacency import Adjacency
-from graphfm.errors import InputError
-from graphfm.samplers.base import Sampler
+from graphfm.data.graph import Graph
+from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
 GOLDEN, MIX = -7046029254386353131, -4658895280553007687
 
 
 @dataclass(kw_only=True)
-class NeighborSampler(Sampler):
+class NeighborSampler(SeedSampler):
     """`fanout[k]` neighbours of each node that layer k + 1 writes (GraphSAGE, Hamilton et al.).
 
     The estimate of a weighted sum is unbiased whatever the weights: of the d neighbours of v, r
@@ -31,33 +30,19 @@ class NeighborSampler(Sampler):
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
-    batch_size: int
     every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
 
     def __post_init__(self) -> None:
-        if not self.fanout or min(self.fanout) < 1:
-            said = ",".join(map(str, self.fanout)) or "empty"
-            raise InputError(f"fanout is {said}; expected numbers of 1 or more, one per layer")
-        if self.batch_size < 1:
-            raise InputError(f"batch_size is {self.batch_size}; expected 1 or more")
+        super().__post_init__()
+        check_numbers("fanout", self.fanout)
 
     @property
     def views(self) -> frozenset[str]:
         return frozenset({"full"}) if self.every_neighbor else frozenset()
 
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        if num_layers and len(self.fanout) not in (1, num_layers):
-            raise InputError(
-                f"fanout has {len(self.fanout)} numbers and the network {num_layers} layers; "
-                "give one number per layer, or one for all"
-            )
-        self.adjacency, graph = adjacency, adjacency.graph
-        self.fanouts = (self.fanout * num_layers)[:num_layers]
-        self.train_ids = graph.train_mask.nonzero().squeeze(1)
-
-    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
-        order = torch.randperm(self.train_ids.numel(), generator=rng, device=rng.device)
-        return torch.split(self.train_ids[order], self.batch_size)
+        super().prepare(adjacency, num_layers)
+        self.fanouts = one_per_layer("fanout", self.fanout, num_layers)
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []
@@ -65,14 +50,14 @@ class NeighborSampler(Sampler):
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
             salt = torch.randint(1 << 62, (1,), generator=rng, device=rng.device)
             if depth == 0 and self.first_hop_known:
-                blocks.insert(0, self._bare_block(src_ids))
+                blocks.insert(0, self.adjacency.bare_block(src_ids))
             else:
                 blocks.insert(0, self._block(src_ids, fanout, salt))
             src_ids = blocks[0].src_ids
         return Batch(src_ids, seeds, tuple(blocks))
 
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> Block:
-        position, factor = self._pick(dst_ids, fanout, salt)
+        position, factor = pick(self.adjacency.graph, dst_ids, fanout, uniform_of(dst_ids, salt))
         indices, num_dst = self.adjacency.graph.indices, dst_ids.numel()
         targets = dst_ids.repeat_interleave(fanout)
         if indices.numel() == 0:
@@ -95,24 +80,20 @@ class NeighborSampler(Sampler):
             full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
         )
 
-    def _bare_block(self, ids: Tensor) -> Block:
-        """No edges at all, for a layer whose aggregate is known."""
-        indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
-        nothing = torch.empty(0, device=ids.device)
-        edges = Edges(indptr, nothing.int(), nothing, ids.numel())
-        return Block(ids, edges, self.adjacency.graph.degree[ids].float())
 
-    def _pick(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Tensor, Tensor]:
-        """Positions of the picked edges in the graph, and what to multiply their weights by."""
-        graph = self.adjacency.graph
-        degree = graph.degree[dst_ids].unsqueeze(1)
-        slot = torch.arange(fanout, device=dst_ids.device)
-        start = uniform_of(dst_ids, salt).unsqueeze(1)
-        spread = ((start + slot) / fanout * degree).long()
-        few = degree <= fanout  # all of them, and then the same again without weight
-        pick = torch.where(few, slot % degree.clamp(min=1), spread)
-        factor = torch.where(few, (slot < degree).float(), degree / fanout)
-        return (graph.indptr[dst_ids].unsqueeze(1) + pick).flatten(), factor.flatten()
+def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Tensor]:
+    """`fanout` neighbours of each node: their positions in the graph, factors of their weights.
+
+    They lie at equal distances behind `start`, a number in [0, 1) for each node. A node of fewer
+    neighbours has them all, and then the same again with a factor of zero.
+    """
+    degree = graph.degree[ids].unsqueeze(1)
+    slot = torch.arange(fanout, device=ids.device)
+    spread = ((start.unsqueeze(1) + slot) / fanout * degree).long()
+    few = degree <= fanout
+    chosen = torch.where(few, slot % degree.clamp(min=1), spread)
+    factor = torch.where(few, (slot < degree).float(), degree / fanout)
+    return (graph.indptr[ids].unsqueeze(1) + chosen).flatten(), factor.flatten()
 
 
 def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:

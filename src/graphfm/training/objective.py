@@ -2,7 +2,7 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, one_hot
 
 from graphfm.data.graph import Graph
 
@@ -18,6 +18,17 @@ def node_losses(logits: Tensor, y: Tensor) -> Tensor:
 def weighted_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Losses of the rows, each times its weight, added up."""
     return (node_losses(logits, y) * weight).sum()
+
+
+def gradient_norms(logits: Tensor, y: Tensor) -> Tensor:
+    """[num_rows] norm of each row's loss gradient with respect to the row."""
+    if y.ndim == 1:
+        known, actual = (y >= 0).unsqueeze(1), one_hot(y.clamp(min=0), logits.size(1))
+        gradient = logits.softmax(dim=1) - actual
+    else:
+        known, gradient = y >= 0, (logits.sigmoid() - y) / y.size(1)
+    norms: Tensor = torch.linalg.vector_norm(gradient * known, dim=1)
+    return norms
 
 
 def as_mean(weight: Tensor) -> Tensor:

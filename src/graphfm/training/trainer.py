@@ -25,7 +25,7 @@ from graphfm.norm import evaluating, without_noise
 from graphfm.ops import reproducible
 from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.objective import as_mean, scores, weighted_loss
+from graphfm.training.objective import as_mean, gradient_norms, scores, weighted_loss
 from graphfm.training.settings import HISTORY_TYPES, Training
 from graphfm.training.watcher import EpochRecord, Score, Watcher
 
@@ -151,8 +151,18 @@ class Trainer:
         if self.ages is not None:
             self.ages.refreshed()
 
+    @torch.no_grad()
+    def _snapshot(self) -> None:
+        """Tell the sampler the norms of the training nodes' gradients, and renew the histories."""
+        mask = self.graph.train_mask
+        logits = self.infer(self.backbone)[mask]
+        self.method.sampler.snapshot(gradient_norms(logits, self.graph.y[mask]))
+        self.refresh_histories()
+
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss of training nodes."""
+        if self.method.sampler.wants_gradients:
+            self._snapshot()
         self.backbone.train()
         totals, weights = [], []
         for seeds in self.method.sampler.epoch(self.rng):

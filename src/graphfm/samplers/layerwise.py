@@ -1,0 +1,97 @@
+"""A fixed number of nodes per layer, shared by all that read them."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
+from graphfm.data.adjacency import Adjacency, targets_first
+from graphfm.samplers.importance import as_chances, column_chances, draw
+from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+
+
+@dataclass(kw_only=True)
+class LayerSampler(SeedSampler):
+    """`nodes_per_layer[k]` draws of the nodes that layer k + 1 reads, by importance.
+
+    A node's chance is the squared norm of its column: of the whole matrix, the same for every layer
+    and step (FastGCN, Chen et al., 2018), or with `dependent` of the rows of this layer's targets
+    (LADIES, Zou et al., 2019). Edges from what was drawn are weighted by count / (draws * chance),
+    so that aggregates are unbiased; `normalize_rows` then scales each row to its true total, as
+    LADIES does, which is less noisy and no longer unbiased. A layer's targets read their own rows
+    exactly. Where the number covers all there is, all are taken.
+    """
+
+    nodes_per_layer: tuple[int, ...]  # one per layer, input first; or one for all
+    dependent: bool = False
+    normalize_rows: bool = False
+    every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers("nodes_per_layer", self.nodes_per_layer)
+
+    @property
+    def views(self) -> frozenset[str]:
+        return frozenset({"full"}) if self.every_neighbor else frozenset()
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        super().prepare(adjacency, num_layers)
+        self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)
+        if not self.dependent:
+            self.chances = column_chances(adjacency)
+
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        blocks: list[Block] = []
+        src_ids = seeds
+        for depth, number in reversed(list(enumerate(self.numbers))):
+            if depth == 0 and self.first_hop_known:
+                blocks.insert(0, self.adjacency.bare_block(src_ids))
+            else:
+                blocks.insert(0, self._block(src_ids, number, rng))
+            src_ids = blocks[0].src_ids
+        return Batch(src_ids, seeds, tuple(blocks))
+
+    def _block(self, dst_ids: Tensor, number: int, rng: torch.Generator) -> Block:
+        adjacency, graph = self.adjacency, self.adjacency.graph
+        row, position = expand_rows(graph.indptr, dst_ids)
+        neighbor_ids = graph.indices[position].long()
+        weight = adjacency.weights(dst_ids[row], neighbor_ids, position)
+        factor = self._factors(neighbor_ids, weight, number, rng)
+        keep = factor.nonzero().squeeze(1)
+        row, weight = row[keep], weight[keep] * factor[keep]
+        src_ids, col = targets_first(dst_ids, neighbor_ids[keep], graph.num_nodes)
+        indptr = offsets(torch.bincount(row, minlength=dst_ids.numel()))
+        if self.normalize_rows:
+            weight = weight * self._correction(dst_ids, weight, indptr)[row]
+        own = adjacency.self_weight
+        return Block(
+            src_ids,
+            Edges(indptr.int(), col.int(), weight, src_ids.numel()),
+            graph.degree[dst_ids].float(),
+            None if own is None else own[dst_ids],
+            full=adjacency.block(dst_ids) if self.every_neighbor else None,
+        )
+
+    def _factors(
+        self, neighbor_ids: Tensor, weight: Tensor, number: int, rng: torch.Generator
+    ) -> Tensor:
+        """What each edge's weight is multiplied by: zero where its source was not drawn."""
+        if neighbor_ids.numel() == 0:
+            return torch.ones_like(weight)
+        if self.dependent:
+            distinct, place = torch.unique(neighbor_ids, return_inverse=True)
+            chances = torch.zeros_like(distinct).index_add_(0, place, as_chances(weight.square()))
+        else:
+            chances, place = self.chances, neighbor_ids
+        drawn, factor = draw(chances, number, rng)
+        found = torch.searchsorted(drawn, place).clamp(max=drawn.numel() - 1)
+        return torch.where(drawn[found] == place, factor[found], 0.0)
+
+    def _correction(self, dst_ids: Tensor, weight: Tensor, indptr: Tensor) -> Tensor:
+        """True total of each row's edges over the total of those drawn."""
+        own = self.adjacency.self_weight
+        total = self.adjacency.row_sums[dst_ids] - (0 if own is None else own[dst_ids])
+        seen = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0)
+        return torch.where(seen > 0, total / seen, 0.0)

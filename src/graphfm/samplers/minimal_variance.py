@@ -1,0 +1,47 @@
+"""Training nodes by the size of their gradients."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch
+from graphfm.data.adjacency import Adjacency
+from graphfm.samplers.importance import inclusion, systematic
+from graphfm.samplers.layerwise import LayerSampler
+
+LEAST = 0.01  # of the mean gradient: a node that has learned all can still forget it
+
+
+@dataclass(kw_only=True)
+class MinimalVarianceSampler(LayerSampler):
+    """Batches in which a node is in with a probability in proportion to its gradient's norm.
+
+    MVS-GCN (Cong et al., 2020): that is the choice of least variance, once a node's loss is divided
+    by its probability. Norms are those of the last `snapshot`, which a trainer takes at the start
+    of an epoch; before the first all are alike. Below the batch, layers are sampled as in LADIES.
+    """
+
+    wants_gradients: ClassVar[bool] = True
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        super().prepare(adjacency, num_layers)
+        self.snapshot(torch.ones(self.train_ids.numel(), device=self.train_ids.device))
+
+    def snapshot(self, norms: Tensor) -> None:
+        """Take the training nodes' gradient norms, in the order of their ids."""
+        floor = (norms.mean() * LEAST).clamp(min=torch.finfo(norms.dtype).tiny)
+        probability = inclusion(norms.clamp(min=floor).double(), self.batch_size)
+        self.probability = torch.ones(self.adjacency.graph.num_nodes, device=norms.device)
+        self.probability[self.train_ids] = probability.float()
+
+    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
+        steps = -(-self.train_ids.numel() // self.batch_size)
+        chance = self.probability[self.train_ids]
+        return [self.train_ids[systematic(chance, rng)] for _ in range(steps)]
+
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        weight = 1 / (self.probability[seeds] * self.train_ids.numel())
+        return replace(super().sample(seeds, rng), loss_weight=weight)

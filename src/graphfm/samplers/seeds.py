@@ -1,0 +1,46 @@
+"""Batches of training nodes, which is where most samplers begin."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphfm.data.adjacency import Adjacency
+from graphfm.errors import InputError
+from graphfm.samplers.base import Sampler
+
+
+@dataclass(kw_only=True)
+class SeedSampler(Sampler):
+    """Every training node once an epoch, `batch_size` at a time, in a new order each time."""
+
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise InputError(f"batch_size is {self.batch_size}; expected 1 or more")
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        self.adjacency, self.num_layers = adjacency, num_layers
+        self.train_ids = adjacency.graph.train_mask.nonzero().squeeze(1)
+
+    def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
+        order = torch.randperm(self.train_ids.numel(), generator=rng, device=rng.device)
+        return torch.split(self.train_ids[order], self.batch_size)
+
+
+def one_per_layer(name: str, values: tuple[int, ...], num_layers: int) -> tuple[int, ...]:
+    """One number for each layer, of one given for all or one given for each."""
+    if num_layers and len(values) not in (1, num_layers):
+        raise InputError(
+            f"{name} has {len(values)} numbers and the network {num_layers} layers; "
+            "give one number per layer, or one for all"
+        )
+    return (values * num_layers)[:num_layers]
+
+
+def check_numbers(name: str, values: tuple[int, ...]) -> None:
+    if not values or min(values) < 1:
+        said = ",".join(map(str, values)) or "empty"
+        raise InputError(f"{name} is {said}; expected numbers of 1 or more, one per layer")

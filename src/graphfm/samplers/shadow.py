@@ -1,0 +1,144 @@
+"""SHADOW (Zeng et al., 2021): a small subgraph of its own for every target."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
+from graphfm.data.adjacency import Adjacency
+from graphfm.errors import InputError
+from graphfm.samplers.neighbor import pick
+from graphfm.samplers.saint import walk_step
+from graphfm.samplers.seeds import SeedSampler
+
+SUBGRAPHS = ("khop", "pagerank")
+RESTART = 0.15  # of a walk, at each step
+
+
+@dataclass(kw_only=True)
+class ShadowSampler(SeedSampler):
+    """The network, however deep, runs on a subgraph around each seed and is read at the seed.
+
+    "khop": `fanout` neighbours of each node, up to `depth` steps away. "pagerank": the `budget`
+    nodes that `walks` walks from the seed visit most often, walks that end with a chance of 0.15 at
+    each step (personalised PageRank by simulation). Either way all edges among these nodes are in,
+    normalised as if the subgraph were the whole graph. A budget of all nodes is the whole graph.
+    Nodes in several subgraphs of a batch are there several times: the subgraphs do not touch.
+    """
+
+    subgraph: str = "khop"
+    depth: int = 2
+    fanout: tuple[int, ...] = (5,)  # one per step away from the seed; or one for all
+    budget: int = 20
+    walks: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.subgraph not in SUBGRAPHS:
+            raise InputError(f"subgraph is {self.subgraph}; expected {' or '.join(SUBGRAPHS)}")
+        for name in ("depth", "budget", "walks"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        if not self.fanout or min(self.fanout) < 1 or len(self.fanout) not in (1, self.depth):
+            said = ",".join(map(str, self.fanout)) or "empty"
+            raise InputError(
+                f"fanout is {said} and depth {self.depth}; expected numbers of 1 or more, "
+                "one for each step from the target or one for all"
+            )
+
+    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+        super().prepare(adjacency, num_layers)
+        graph, n = adjacency.graph, adjacency.graph.num_nodes
+        source, target = graph.edge_index
+        self.edge_keys, self.edge_order = (target * n + source).sort()
+
+    def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
+        if self.num_layers == 0:
+            return Batch(seeds, seeds, ())
+        n = self.adjacency.graph.num_nodes
+        roots = torch.arange(seeds.numel(), device=seeds.device)
+        keys = self._walked(seeds, rng) if self.subgraph == "pagerank" else self._hops(seeds, rng)
+        own = roots * n + seeds
+        others = keys[~torch.isin(keys, own)]
+        keys = torch.cat([own, others])  # roots first
+        group, ids = keys // n, keys % n
+        block = self.adjacency.subgraph_block(ids, *self._edges(keys, group, ids))
+        last = _first_rows(block, seeds.numel())
+        return Batch(ids, seeds, (*(block,) * (self.num_layers - 1), last))
+
+    def _hops(self, seeds: Tensor, rng: torch.Generator) -> Tensor:
+        """Keys, subgraph * num_nodes + node, of all nodes in all subgraphs: ascending."""
+        graph, n = self.adjacency.graph, self.adjacency.graph.num_nodes
+        keys = new = torch.arange(seeds.numel(), device=seeds.device) * n + seeds
+        fanouts = (self.fanout * self.depth)[: self.depth]
+        for fanout in fanouts if graph.num_edges else ():
+            start = torch.rand(new.numel(), generator=rng, device=rng.device, dtype=torch.float64)
+            position, factor = pick(graph, new % n, fanout, start)
+            real = factor.nonzero().squeeze(1)
+            group = (new // n).repeat_interleave(fanout)[real]
+            reached: Tensor = torch.unique(group * n + graph.indices[position[real]])
+            new = reached[~torch.isin(reached, keys)]
+            keys = torch.cat([keys, new])
+        return keys.sort().values
+
+    def _walked(self, seeds: Tensor, rng: torch.Generator) -> Tensor:
+        """The same, of the nodes that walks visit most."""
+        n, device = self.adjacency.graph.num_nodes, seeds.device
+        group = torch.arange(seeds.numel(), device=device)
+        if self.budget >= n:
+            return (group.unsqueeze(1) * n + torch.arange(n, device=device)).flatten()
+        group, here = group.repeat_interleave(self.walks), seeds.repeat_interleave(self.walks)
+        seen = [group * n + here]
+        while group.numel():
+            goes_on = torch.rand(group.numel(), generator=rng, device=rng.device) >= RESTART
+            group, here = group[goes_on], walk_step(self.adjacency, here[goes_on], rng)
+            seen.append(group * n + here)
+        keys, visits = torch.unique(torch.cat(seen), return_counts=True)
+        order = visits.argsort(descending=True, stable=True)
+        order = order[(keys[order] // n).argsort(stable=True)]  # by subgraph, most visited first
+        first = offsets(torch.bincount(keys // n, minlength=seeds.numel()))
+        rank = torch.arange(keys.numel(), device=device) - first[keys[order] // n]
+        kept: Tensor = keys[order[rank < self.budget]]
+        return kept.sort().values
+
+    def _edges(self, keys: Tensor, group: Tensor, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Row, column and position in the graph of the edges within subgraphs, rows ascending.
+
+        Of a node with more neighbours than its subgraph has nodes, the subgraph's nodes are looked
+        up among its neighbours; of the others, neighbours among the subgraph's nodes.
+        """
+        graph, n = self.adjacency.graph, self.adjacency.graph.num_nodes
+        ordered, place = keys.sort()
+        members = offsets(torch.bincount(group))
+        size = members.diff()[group]
+        hub = graph.degree[ids] > size
+        few, many = (~hub).nonzero().squeeze(1), hub.nonzero().squeeze(1)
+
+        row, position = expand_rows(graph.indptr, ids[few])
+        row = few[row]
+        wanted = group[row] * n + graph.indices[position]
+        found = torch.searchsorted(ordered, wanted).clamp(max=ordered.numel() - 1)
+        keep = (ordered[found] == wanted).nonzero().squeeze(1)
+        row, col, position = row[keep], place[found[keep]], position[keep]
+
+        pair, member = expand_rows(members, group[many])
+        pair, member = many[pair], place[member]
+        wanted = ids[pair] * n + ids[member]
+        first = torch.searchsorted(self.edge_keys, wanted)
+        count = torch.searchsorted(self.edge_keys, wanted, right=True) - first
+        which = torch.arange(pair.numel(), device=ids.device).repeat_interleave(count)
+        shift = torch.arange(which.numel(), device=ids.device) - offsets(count)[which]
+        row = torch.cat([row, pair[which]])
+        col = torch.cat([col, member[which]])
+        position = torch.cat([position, self.edge_order[first[which] + shift]])
+        order = row.argsort(stable=True)
+        return row[order], col[order], position[order]
+
+
+def _first_rows(block: Block, number: int) -> Block:
+    """The same block with its first rows as the only targets."""
+    edges, end = block.edges, int(block.edges.indptr[number])
+    kept = Edges(edges.indptr[: number + 1], edges.col[:end], edges.weight[:end], edges.num_src)
+    own = None if block.self_weight is None else block.self_weight[:number]
+    return Block(block.src_ids, kept, block.degree[:number], own)
