@@ -10,7 +10,7 @@ from graphfm.methods import METHODS
 from graphfm.run import Run, build
 
 CLUSTER = ("gas", "graphfm-ob", "graphfm-delta")
-METHODS_WITH_HISTORY = (*CLUSTER, "graphfm-ib", "vr-gcn")
+METHODS_WITH_HISTORY = (*CLUSTER, "graphfm-ib", "vr-gcn", "mvs-gcn")
 
 
 @pytest.fixture(autouse=True)
