@@ -22,7 +22,7 @@ class ShadowSampler(SeedSampler):
 
     "khop": `fanout` neighbours of each node, up to `depth` steps away. "pagerank": the `budget`
     nodes that `walks` walks from the seed visit most often, walks that end with a chance of 0.15 at
-    each step (personalised PageRank by simulation). Either way all edges among these nodes are in,
+    each step or where there is nowhere to go (personalised PageRank by simulation). Either way all edges among these nodes are in,
     normalised as if the subgraph were the whole graph. A budget of all nodes is the whole graph.
     Nodes in several subgraphs of a batch are there several times: the subgraphs do not touch.
     """
@@ -92,6 +92,7 @@ class ShadowSampler(SeedSampler):
         seen = [group * n + here]
         while group.numel():
             goes_on = torch.rand(group.numel(), generator=rng, device=rng.device) >= RESTART
+            goes_on &= self.adjacency.graph.degree[here] > 0
             group, here = group[goes_on], walk_step(self.adjacency, here[goes_on], rng)
             seen.append(group * n + here)
         keys, visits = torch.unique(torch.cat(seen), return_counts=True)
