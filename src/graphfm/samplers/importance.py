@@ -25,7 +25,7 @@ def as_chances(weight: Tensor) -> Tensor:
     Sums of them do not depend on the order of adding, on any device. What is above zero stays so.
     """
     weight = weight.double()
-    return (weight * (FINE / weight.max().clamp(min=1e-300))).ceil().long()
+    return (weight * (FINE / weight.max().clamp(min=1e-200))).ceil().long()
 
 
 def draw(chances: Tensor, number: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -22,9 +22,10 @@ class ShadowSampler(SeedSampler):
 
     "khop": `fanout` neighbours of each node, up to `depth` steps away. "pagerank": the `budget`
     nodes that `walks` walks from the seed visit most often, walks that end with a chance of 0.15 at
-    each step or where there is nowhere to go (personalised PageRank by simulation). Either way all edges among these nodes are in,
-    normalised as if the subgraph were the whole graph. A budget of all nodes is the whole graph.
-    Nodes in several subgraphs of a batch are there several times: the subgraphs do not touch.
+    each step or where there is nowhere to go (personalised PageRank by simulation). Either way all
+    edges among these nodes are in, normalised as if the subgraph were the whole graph. A budget of
+    all nodes is the whole graph. Nodes in several subgraphs of a batch are there several times: the
+    subgraphs do not touch.
     """
 
     subgraph: str = "khop"
