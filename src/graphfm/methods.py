@@ -159,6 +159,7 @@ def graphfm_ob(
     beta: tuple[float, ...] = (0.3,),
     partial: str = "rescaled",
     threshold: int = 0,
+    start: str = "fresh",
     compensate: bool = False,
     exact_first_hop: bool = True,
 ) -> Method:
@@ -167,6 +168,7 @@ def graphfm_ob(
         beta=beta,
         partial=partial,
         threshold=threshold,
+        start=start,
         compensate=compensate,
         exact_first_hop=exact_first_hop,
     )

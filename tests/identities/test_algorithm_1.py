@@ -9,7 +9,6 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from graphfm import Graph, methods
-from graphfm.backbones.base import Settings
 from graphfm.backbones.gcn import GCN
 from graphfm.backbones.sage import SAGE
 from graphfm.batch import Targets
@@ -158,7 +157,8 @@ class Slow:
 def both(kind, *, start, beta=(0.3, 0.6), fanout=(2, 3), layers=2):
     torch.manual_seed(6)
     graph = twelve_nodes()
-    backbone = BACKBONES[kind](5, 3, Settings(layers=layers, hidden=6, dropout=0.0))
+    settings = BACKBONES[kind].Settings(layers=layers, hidden=6, dropout=0.0)
+    backbone = BACKBONES[kind](5, 3, settings)
     fast = Fast(graph, backbone, fanout=fanout, beta=beta, start=start)
     return fast, Slow(graph, backbone, beta=beta, start=start)
 
@@ -231,7 +231,7 @@ def test_one_step_by_hand():
         train_mask=torch.tensor([True, False, False]),
         val_mask=torch.tensor([False, True, True]),
     )
-    backbone = PaperGCN(2, 2, Settings(layers=1, dropout=0.0))
+    backbone = PaperGCN(2, 2, GCN.Settings(layers=1, dropout=0.0))
     with torch.no_grad():
         backbone.layers[0].linear.weight.copy_(torch.eye(2))
         backbone.layers[0].linear.bias.zero_()

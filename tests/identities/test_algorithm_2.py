@@ -7,7 +7,6 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from graphfm import Graph, methods
-from graphfm.backbones.base import Settings
 from graphfm.backbones.gcn import GCN
 from graphfm.backbones.sage import SAGE
 from graphfm.batch import Targets
@@ -83,7 +82,9 @@ class Fast:
 class Slow:
     """Algorithm 2 with the paper's indices: k counts layers from 1."""
 
-    def __init__(self, graph, backbone, matrix, *, beta, partial="rescaled", threshold=0):
+    def __init__(
+        self, graph, backbone, matrix, *, beta, partial="rescaled", threshold=0, start="zero"
+    ):
         self.graph, self.backbone, self.A = graph, copy.deepcopy(backbone), matrix
         self.beta, self.partial, self.c = beta, partial, threshold
         self.K = len(backbone.layers)
@@ -92,6 +93,7 @@ class Slow:
         for layer in backbone.layers[:-1]:  # h~^{k,0}_v = 0
             self.h_tilde.append({v: torch.zeros(layer.out_width) for v in range(NUM_NODES)})
         self.blended, self.spared = 0, 0
+        self.start, self.written = start, set()
 
     def neighbors(self, v):
         """N_v, and v where its own row counts."""
@@ -122,7 +124,9 @@ class Slow:
             seen = sum(self.A[v][u] for u in inside)
             aggregate = aggregate / (seen / sum(self.A[v]))
         fresh = self.update(k, v, aggregate, self.h_tilde[k - 1][v])
-        beta = self.beta[k - 1]
+        first = self.start == "fresh" and (k, v) not in self.written  # ours
+        beta = 1.0 if first else self.beta[k - 1]
+        self.written.add((k, v))
         self.h_tilde[k][v] = (1 - beta) * self.h_tilde[k][v] + beta * fresh
         self.blended += 1
 
@@ -138,6 +142,7 @@ class Slow:
                         self.out_of_batch(k, v, h, batch)
                 for v in nodes:
                     self.h_tilde[k][v] = h_k[v].detach()
+                    self.written.add((k, v))
             h = h_k
         losses = [cross_entropy(h[v], self.graph.y[v]) for v in nodes if v != NOT_TAUGHT]
         loss = sum(losses) / len(losses)
@@ -153,8 +158,9 @@ class Slow:
 def both(kind, method, *, directed=False, weighted=False, residual=False, **paper):
     torch.manual_seed(6)
     graph, weight_of = twelve_nodes(directed=directed, weighted=weighted)
-    settings = Settings(layers=3, hidden=6, dropout=0.0, residual=residual)
-    backbone = BACKBONES[kind](5, 3, settings)
+    kind_of = BACKBONES[kind]
+    settings = kind_of.Settings(layers=3, hidden=6, dropout=0.0, residual=residual)
+    backbone = kind_of(5, 3, settings)
     for layer in backbone.layers:  # a bias that shows when an update is applied to nothing
         torch.nn.init.normal_((layer.linear if kind == "gcn" else layer.neighbors).bias, std=0.3)
     fast = Fast(graph, backbone, method)
@@ -195,11 +201,12 @@ def graphfm_ob(**options):
     return methods.graphfm_ob(parts=PARTS, parts_per_batch=2, exact_first_hop=False, **options)
 
 
+@pytest.mark.parametrize("start", ["zero", "fresh"])
 @pytest.mark.parametrize("threshold", [0, 1])
 @pytest.mark.parametrize("partial", ["sum", "rescaled"])
 @pytest.mark.parametrize("kind", BACKBONES)
-def test_step_by_step(kind, partial, threshold):
-    paper = {"beta": (0.3, 0.6), "partial": partial, "threshold": threshold}
+def test_step_by_step(kind, partial, threshold, start):
+    paper = {"beta": (0.3, 0.6), "partial": partial, "threshold": threshold, "start": start}
     fast, slow = both(kind, graphfm_ob(**paper), **paper)
     agree(fast, slow)
     assert slow.blended >= 10
@@ -209,7 +216,7 @@ def test_step_by_step(kind, partial, threshold):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("kind", BACKBONES)
 def test_step_by_step_with_weights_and_one_way_edges(kind, directed):
-    paper = {"beta": (0.4, 0.4), "partial": "rescaled"}
+    paper = {"beta": (0.4, 0.4), "partial": "rescaled", "start": "zero"}
     method = graphfm_ob(**paper | {"beta": (0.4,)})  # one number stands for all layers
     options = {"directed": directed, "weighted": True, "residual": True}
     fast, slow = both(kind, method, **options, **paper)
@@ -242,8 +249,11 @@ class PaperGCN(GCN):
         return Adjacency(graph, row_scale=share, self_weight=share)
 
 
-@pytest.mark.parametrize(("partial", "moved", "out"), [("sum", 0.5, 1.75), ("rescaled", 1.5, 2.25)])
-def test_one_step_by_hand(partial, moved, out):
+@pytest.mark.parametrize(
+    ("partial", "start", "moved", "out"),
+    [("sum", "zero", 0.5, 1.75), ("rescaled", "zero", 1.5, 2.25), ("sum", "fresh", 2.0, 2.5)],
+)
+def test_one_step_by_hand(partial, start, moved, out):
     """A path 0 - 1 - 2; the batch is node 0, its halo node 1; W = I, beta = 1/4."""
     graph = Graph.from_edges(
         torch.tensor([[0, 1], [1, 2]]),
@@ -253,11 +263,11 @@ def test_one_step_by_hand(partial, moved, out):
         val_mask=torch.tensor([False, True, True]),
         undirected=True,
     )
-    backbone = PaperGCN(2, 2, Settings(layers=2, hidden=2, dropout=0.0))
+    backbone = PaperGCN(2, 2, GCN.Settings(layers=2, hidden=2, dropout=0.0))
     for layer in backbone.layers:
         torch.nn.init.eye_(layer.linear.weight)
         torch.nn.init.zeros_(layer.linear.bias)
-    options = {"beta": (0.25,), "partial": partial, "exact_first_hop": False}
+    options = {"beta": (0.25,), "partial": partial, "start": start, "exact_first_hop": False}
     method = methods.graphfm_ob(parts=3, parts_per_batch=1, **options)
     trainer = Trainer(graph, backbone, method, Training())
     sampler = method.sampler

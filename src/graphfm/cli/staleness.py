@@ -22,13 +22,14 @@ from graphfm.training.trainer import Trainer, check_trainable
 from graphfm.training.watcher import EpochRecord, Watcher
 
 PUBLISHED = {"exact_first_hop": False}
+PUBLISHED_OB = {**PUBLISHED, "start": "zero"}
 FULL = "full batch"
 FIRST_HOP = "gas, exact first hop"
 DELTA = "graphfm-delta"
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {  # what a row is called; method and settings
     "gas": ("gas", PUBLISHED),
-    "graphfm-ob, plain sum": ("graphfm-ob", {"partial": "sum", **PUBLISHED}),
-    "graphfm-ob, rescaled": ("graphfm-ob", {"partial": "rescaled", **PUBLISHED}),
+    "graphfm-ob, plain sum": ("graphfm-ob", {"partial": "sum", **PUBLISHED_OB}),
+    "graphfm-ob, rescaled": ("graphfm-ob", {"partial": "rescaled", **PUBLISHED_OB}),
     FIRST_HOP: ("gas", {}),
     DELTA: ("graphfm-delta", {}),
     FULL: ("full", {}),

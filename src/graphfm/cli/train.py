@@ -128,7 +128,7 @@ def train(
     ] = None,
     start: Annotated[
         str | None,
-        _option(METHOD, "graphfm-ib: a node's first history: fresh, zero or features.", "fresh"),
+        _option(METHOD, "A node's first history: fresh or zero; graphfm-ib: or features.", "fresh"),
     ] = None,
     whole_gradient: Annotated[
         bool | None,

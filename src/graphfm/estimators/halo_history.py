@@ -19,6 +19,7 @@ from graphfm.tables.base import NodeTable
 
 logger = logging.getLogger("graphfm")
 PARTIALS = ("rescaled", "sum")
+STARTS = ("fresh", "zero")
 
 
 @dataclass(kw_only=True)
@@ -28,7 +29,9 @@ class HaloHistory(Estimator):
     With `beta` above 0 the batch also moves the halo's rows (Algorithm 2, equations 9 and 10):
     h~_v = (1 - beta) h~_v + beta update(A(in-batch neighbours of v)), for halo nodes with more than
     `threshold` of them. The batch sees part of such a neighbourhood: `partial="rescaled"` divides
-    by the share of the weight seen, `"sum"` (the released code's) leaves the shrunken sum.
+    by the share of the weight seen, `"sum"` (the released code's) leaves the shrunken sum. A row
+    that nothing was written to yet takes it whole (`start="fresh"`), or is blended with the zeros
+    it begins with (`"zero"`, the paper's).
 
     With the exact first hop, the halo's first rows are not read from the past but computed with
     today's weights.
@@ -40,6 +43,7 @@ class HaloHistory(Estimator):
     beta: tuple[float, ...] = (0.0,)  # one per hidden layer, or one for all; 0 is GNNAutoScale
     partial: str = "rescaled"
     threshold: int = 0
+    start: str = "fresh"
     compensate: bool = False
     exact_first_hop: bool = True
 
@@ -47,12 +51,16 @@ class HaloHistory(Estimator):
         check_beta(self.beta)
         if self.partial not in PARTIALS:
             raise InputError(f"partial is {self.partial}; expected {' or '.join(PARTIALS)}")
+        if self.start not in STARTS:
+            raise InputError(f"start is {self.start}; expected {' or '.join(STARTS)}")
         if self.threshold < 0:
             raise InputError(f"threshold is {self.threshold}; expected 0 or more")
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
         self.histories = [new_table(layer.out_width) for layer in layers[:-1]]
+        moves = max(self.betas) > 0
+        self.written = [new_table(1, exact=True) for _ in self.histories] if moves else []
         self.first_layer = layers[0] if layers else None
         if self.first_hop is not None and max(self.betas) > 0 and len(self.histories) < 2:
             logger.warning(
@@ -65,6 +73,7 @@ class HaloHistory(Estimator):
 
     def tables(self) -> dict[str, NodeTable]:
         named = {f"output.{depth}": table for depth, table in enumerate(self.histories)}
+        named |= {f"written.{depth}": table for depth, table in enumerate(self.written)}
         return named | (self.compensation.tables() if self.compensation else {})
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
@@ -88,6 +97,8 @@ class HaloHistory(Estimator):
             return
         history, block = self.histories[step.depth], step.block
         history.push(block.dst_ids, out)
+        if self.written:
+            self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
         if block.from_halo is None:
             return
         if step.depth == 0 and self.first_hop is not None:
@@ -96,6 +107,8 @@ class HaloHistory(Estimator):
             self._blend(step, history)
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
+        if depth == 0 and self.first_hop is not None:
+            return block.src_ids
         moves = depth < len(self.betas) and self.betas[depth] > 0
         return halo_reached(block, self.threshold) if moves else block.dst_ids
 
@@ -106,7 +119,11 @@ class HaloHistory(Estimator):
         assert view is not None  # guaranteed by Method
         seen = view.edges.indptr.diff() > self.threshold
         rows = self._update(step, self._partial(step, rescale=self.partial == "rescaled"))
-        beta = torch.where(seen, self.betas[step.depth], 0.0).unsqueeze(1)
+        written = self.written[step.depth].pull(block.halo_ids).squeeze(1) > 0
+        whole = ~written if self.start == "fresh" else torch.zeros_like(written)
+        beta = torch.where(whole, 1.0, self.betas[step.depth])
+        beta = torch.where(seen, beta, 0.0).unsqueeze(1)
+        self.written[step.depth].push(block.halo_ids, (written | seen).float().unsqueeze(1))
         past = history.pull(block.halo_ids)
         history.push(block.halo_ids, torch.lerp(past, rows, beta.expand_as(rows)))
 

@@ -200,6 +200,8 @@ class Trainer:
 
     def _age(self, depth: int) -> dict[str, float]:
         assert self.ages is not None
+        if depth == 1 and self.method.estimator.first_hop is not None:
+            return {}  # known exactly, and never read from the past
         ages = self.ages.summary(depth - 1)
         return {"age": ages.mean, "oldest": ages.max, "never_written": ages.never}
 

@@ -8,6 +8,7 @@ from graphfm.diagnostics.staleness import AgeMeter, Ages, compare, staleness
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.methods import METHODS
 from graphfm.run import Run, build
+from graphfm.tables.device import DeviceTable
 
 CLUSTER = ("gas", "graphfm-ob", "graphfm-delta")
 METHODS_WITH_HISTORY = (*CLUSTER, "graphfm-ib", "vr-gcn", "mvs-gcn")
@@ -21,6 +22,8 @@ def _cache(tmp_path, monkeypatch):
 def trainer_of(graph, method, **options):
     if method in CLUSTER:
         options = {"parts": 6, "parts_per_batch": 2, **options}
+    elif method == "mvs-gcn":
+        options = {"nodes_per_layer": (5,), "batch_size": 8, **options}
     elif method != "full":
         options = {"fanout": (2,), "batch_size": 8, **options}
     options = {"backbone": "gcn", "layers": 3, "hidden": 8, "dropout": 0.0, **options}
@@ -130,7 +133,7 @@ def sampled(trainer, *parts):
 
 
 def test_age_counts_steps_since_a_row_was_written(make_graph):
-    trainer = trainer_of(make_graph(undirected=True), "gas")
+    trainer = trainer_of(make_graph(undirected=True), "gas", exact_first_hop=False)
     meter = AgeMeter(trainer.method.estimator, 3, 60)
     assert meter.summary(0) == Ages(0.0, 0, 1.0)
     batches = [sampled(trainer, part) for part in range(3)]
@@ -153,7 +156,7 @@ def test_age_counts_steps_since_a_row_was_written(make_graph):
     ],
 )
 def test_methods_that_move_the_halo_keep_it_young(make_graph, method, options, moves_halo):
-    trainer = trainer_of(make_graph(undirected=True), method, **options)
+    trainer = trainer_of(make_graph(undirected=True), method, exact_first_hop=False, **options)
     meter, batch = AgeMeter(trainer.method.estimator, 3, 60), sampled(trainer, 0)
     meter.saw(batch)
     reached = batch.input_ids if moves_halo else batch.target_ids
@@ -162,7 +165,9 @@ def test_methods_that_move_the_halo_keep_it_young(make_graph, method, options, m
 
 
 def test_a_halo_row_below_the_threshold_is_not_written(make_graph):
-    trainer = trainer_of(make_graph(undirected=True), "graphfm-ob", threshold=1)
+    trainer = trainer_of(
+        make_graph(undirected=True), "graphfm-ob", threshold=1, exact_first_hop=False
+    )
     batch = sampled(trainer, 0)
     meter = AgeMeter(trainer.method.estimator, 3, 60)
     meter.saw(batch)
@@ -172,27 +177,62 @@ def test_a_halo_row_below_the_threshold_is_not_written(make_graph):
     assert meter.summary(0).never == pytest.approx(1 - written / 60)
 
 
+@pytest.mark.parametrize("exact_first_hop", [False, True])
 @pytest.mark.parametrize("method", METHODS_WITH_HISTORY)
-def test_rows_are_as_old_as_they_are_said_to_be(make_graph, method):
-    """A row changes in a step if and only if its age is 0 after it."""
-    options = {"exact_first_hop": False, "aggregators": None}
-    trainer = trainer_of(make_graph(undirected=True), method, **options)
+def test_rows_are_as_old_as_they_are_said_to_be(make_graph, monkeypatch, method, exact_first_hop):
+    """In a step, the rows that change are said to be written, and those said to be are."""
+    options = {"batch_size": 4} if method in ("graphfm-ib", "vr-gcn", "mvs-gcn") else {}
+    trainer = trainer_of(
+        make_graph(undirected=True), method, exact_first_hop=exact_first_hop, **options
+    )
     trainer.epoch()
-    meter = AgeMeter(trainer.method.estimator, len(trainer.backbone.layers), 60)
-    seeds = next(iter(trainer.method.sampler.epoch(trainer.rng)))[:3]
+    estimator, everyone = trainer.method.estimator, torch.arange(60)
+    depths = len(trainer.backbone.layers)
+    meter = AgeMeter(estimator, depths, 60)
+    seeds = next(iter(trainer.method.sampler.epoch(trainer.rng)))
     state_of_rng = trainer.rng.get_state()
     batch = trainer.method.sampler.sample(seeds, trainer.rng)
     trainer.rng.set_state(state_of_rng)
-    before = {k: t.pull(torch.arange(60)) for k, t in trainer.method.estimator.tables().items()}
+    changed, pushed = torch.zeros(2, depths, 60, dtype=torch.bool)
+    tables = {
+        table: int(name.split(".")[1])
+        for name, table in estimator.tables().items()
+        if not name.startswith(("visits", "written"))
+    }
+    before = {table: table.pull(everyone) for table in tables}
+
+    def push(table, ids, values, write=DeviceTable.push):
+        if table in tables:
+            pushed[tables[table], ids] = True
+        write(table, ids, values)
+
+    monkeypatch.setattr(DeviceTable, "push", push)
     trainer.step(seeds)
     meter.saw(batch)
-    changed = torch.zeros(len(trainer.backbone.layers), 60, dtype=torch.bool)
-    for name, table in trainer.method.estimator.tables().items():
-        moved = (table.pull(torch.arange(60)) != before[name]).any(dim=1)
-        if not name.startswith("visits"):
-            changed[int(name.split(".")[1])] |= moved
+    for table, depth in tables.items():
+        changed[depth] |= (table.pull(everyone) != before[table]).any(dim=1)
+    written = meter.written > 0
     assert bool(changed.any())
-    assert not bool((changed & (meter.written == 0)).any())
+    assert not bool(written.all())
+    for depth in set(tables.values()):
+        assert not bool((changed & ~written)[depth].any())
+        assert not bool((written & ~pushed)[depth].any())
+
+
+def test_a_refresh_makes_every_row_young(make_graph):
+    trainer = trainer_of(make_graph(undirected=True), "gas", staleness_every=1, parts=4)
+    trainer.epoch()
+    assert trainer.ages.summary(1).max > 0
+    trainer.refresh_histories()
+    assert trainer.ages.summary(1) == Ages(0.0, 0, 0.0)
+
+
+def test_what_is_known_exactly_has_no_age(make_graph):
+    trainer = trainer_of(make_graph(undirected=True), "gas", staleness_every=1)
+    trainer.epoch()
+    first, second = trainer._staleness(1)
+    assert "age" not in first
+    assert second["age"] >= 0
 
 
 def test_every_method_that_keeps_a_history_is_tested_here():

@@ -26,7 +26,7 @@ NAMES = {  # of a network of three layers, whose first aggregate is known
     "graphfm-ib": {"aggregate.1", "aggregate.2", "visits.1", "visits.2"},
     "vr-gcn": {"input.1", "input.2"},
     "gas": {"output.0", "output.1"},
-    "graphfm-ob": {"output.0", "output.1"},
+    "graphfm-ob": {"output.0", "output.1", "written.0", "written.1"},
     "graphfm-delta": {"known.1", "known.2", "aggregate.1", "aggregate.2"},
 }
 
@@ -161,7 +161,8 @@ def test_short_histories_train_and_stay_close(graph, case, history):
     want, got = step(exact, seeds), step(short, seeds)
     torch.testing.assert_close(got, want, rtol=0.02, atol=0.02)
     for name, table in tables_of(short).items():
-        kind = torch.float32 if name.startswith("visits") else HISTORY_TYPES[history]
+        counts = name.startswith(("visits", "written"))
+        kind = torch.float32 if counts else HISTORY_TYPES[history]
         assert table.rows.dtype == kind
         rows, wanted = table.rows[:-1].float(), tables_of(exact)[name].rows[:-1]
         assert (rows - wanted).norm() <= 0.02 * wanted.norm(), name
