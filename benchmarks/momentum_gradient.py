@@ -1,9 +1,11 @@
 """What momentum does to the gradient: its cosine with the full-batch gradient, layer by layer.
 
-python benchmarks/momentum_gradient.py [--beta 0.3] [--whole-gradient] [--layers 4]
+python benchmarks/momentum_gradient.py [--beta 0.3] [--whole-gradient] [--layers 4] [--seeds 3]
 """
 
 import argparse
+from collections import defaultdict
+from statistics import fmean, stdev
 
 from graphfm import load, train
 from graphfm.diagnostics.gradient import gradient_error
@@ -16,6 +18,7 @@ def main() -> None:
     parser.add_argument("--beta", type=float, default=0.3)
     parser.add_argument("--whole-gradient", action="store_true")
     parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     graph = load(options.dataset)
     settings = {
@@ -23,13 +26,23 @@ def main() -> None:
         "whole_gradient": options.whole_gradient, "layers": options.layers, "lr": 0.003,
         "patience": 0,
     }  # fmt: skip
-    score = train(graph, epochs=10, **settings).score
-    print(f"beta {options.beta}: validation {score.val:.4f}, test {score.test:.4f} after 10 epochs")
-    trainer = build(Run.make(epochs=3, **settings), graph)
-    for _ in range(3):
-        trainer.epoch()
-    for layer in gradient_error(trainer, batches=12):
-        print(f"{layer.name}: relative error {layer.relative:.3f}, cosine {layer.cosine:.3f}")
+    vals, cosines = [], defaultdict(list)
+    for seed in range(options.seeds):
+        vals.append(train(graph, epochs=10, seed=seed, **settings).score.val)
+        trainer = build(Run.make(epochs=3, seed=seed, **settings), graph)
+        for _ in range(3):
+            trainer.epoch()
+        for layer in gradient_error(trainer, batches=12):
+            cosines[layer.name].append(layer.cosine)
+    name = f"beta {options.beta}{', whole gradient' if options.whole_gradient else ''}"
+    print(f"{name}: " + ", ".join(f"{k} {spread(v, 2)}" for k, v in cosines.items()))
+    print(f"{name}: validation {spread(vals, 4)} after 10 epochs")
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Mean and standard deviation."""
+    around = stdev(values) if len(values) > 1 else 0.0
+    return f"{fmean(values):.{digits}f} ± {around:.{digits}f}"
 
 
 if __name__ == "__main__":
