@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from graphfm.cli.compare import compare
 from graphfm.cli.listing import backbones, datasets, info, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.results import evaluate, predict
@@ -22,7 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, predict, staleness, datasets, methods, backbones, info):
+COMMANDS = (train, evaluate, predict, compare, staleness, datasets, methods, backbones, info)
+for command in COMMANDS:
     app.command()(command)
 
 
