@@ -14,6 +14,13 @@ FILES = {"comparison.json", "cells.jsonl", "table.md", "table.csv", "comparison.
 ALL = ["full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1"]
 
 
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch) -> None:
+    """They take most of the time, and have tests of their own."""
+    for name in ("draw_comparison", "draw_sweep"):
+        monkeypatch.setattr(f"graphfm.comparison.picture.{name}", lambda *a: a[-1].touch())
+
+
 class Notes(Observer):
     def __init__(self) -> None:
         self.begun, self.started, self.ended = None, [], []
