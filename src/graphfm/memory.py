@@ -36,6 +36,13 @@ def full_batch_bytes(
     return 4 * num_nodes * (rows + 2 * max(widths)) + 28 * num_edges
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Did memory run out? Torch has no type of its own for that of the CPU."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return "DefaultCPUAllocator: can't allocate memory" in str(error)
+
+
 class PeakMemory:
     """The most allocated on a GPU since this was made; on the CPU, the most ever resident."""
 
@@ -48,6 +55,10 @@ class PeakMemory:
         """Bytes; 0 where the system does not tell."""
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
+        with suppress(OSError, ValueError, IndexError):
+            # getrusage also counts the program that started this one, as large as it was then
+            status = Path("/proc/self/status").read_text()
+            return int(status.split("VmHWM:")[1].split()[0]) * 1024
         try:
             import resource
         except ImportError:  # not on Windows

@@ -18,6 +18,8 @@ from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer, check_trainable, seeded
 
 DEVICES = ("auto", "cpu", "cuda")
+OWN_NETWORK: Mapping[str, str] = {}  # methods that bring their network along, and which
+HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
 MOST = {"layers": 1000, "hidden": 1 << 20, "seed": (1 << 63) - 1}  # more is a slip of the keyboard
 
 
@@ -45,7 +47,7 @@ class Run:
     ) -> Run:
         """Sort flat options (`hidden=64, lr=0.01, ...`) to whom they belong; None is not given."""
         known_name("method", method, METHODS)
-        backbone = backbone or "sage"
+        backbone = backbone or backbone_of(method) or "sage"
         known_name("backbone", backbone, BACKBONES)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
@@ -97,6 +99,18 @@ def build(run: Run, graph: Graph) -> Trainer:
     return Trainer(graph, backbone, method, run.training)
 
 
+def backbone_of(method: str) -> str | None:
+    """The network a method brings along; None where any will do."""
+    return OWN_NETWORK.get(method)
+
+
+def options_of(method: str, backbone: str) -> frozenset[str]:
+    """What a run of this method on this network can be told, by name."""
+    names = {*_method_options(method), *_backbone_options(backbone), *_defaults(Training)}
+    keeps_history = METHODS[method]().estimator.keeps_history
+    return frozenset(names if keeps_history else names.difference(HISTORY_SETTINGS))
+
+
 def pick_device(name: str) -> torch.device:
     """ "auto" is the GPU where there is one."""
     known_name("device", name, DEVICES)
@@ -113,7 +127,7 @@ def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...])
 
 
 def _refuse_history_settings(method: str, training: Training) -> None:
-    for name in ("history", "refresh_histories", "staleness_every"):
+    for name in HISTORY_SETTINGS:
         if getattr(training, name) != getattr(Training(), name):
             raise InputError(f"{name} is about histories, and method {method} keeps none")
 

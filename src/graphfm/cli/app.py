@@ -4,18 +4,17 @@ import logging
 import sys
 from typing import Annotated
 
-import torch
 import typer
 
+from graphfm.cli.compare import compare
 from graphfm.cli.listing import backbones, datasets, info, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.staleness import staleness
 from graphfm.cli.train import train
 from graphfm.errors import InputError
+from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
-
-_NO_MEMORY = "DefaultCPUAllocator: can't allocate memory"  # torch has no type for it
 
 app = typer.Typer(
     name="graphfm",
@@ -24,7 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, predict, staleness, datasets, methods, backbones, info):
+COMMANDS = (train, evaluate, predict, compare, staleness, datasets, methods, backbones, info)
+for command in COMMANDS:
     app.command()(command)
 
 
@@ -67,7 +67,7 @@ def _explain(error: Exception) -> str | None:
     """What a user can do about it; None of a mistake of ours."""
     if isinstance(error, InputError):
         return str(error)
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or _NO_MEMORY in str(error):
+    if is_out_of_memory(error):
         return "there is not enough memory; use a smaller graph, or a lower --hidden or --layers"
     if isinstance(error, OSError):
         return str(error)

@@ -27,6 +27,7 @@ from graphfm.files import atomic_path
 from graphfm.model import Model
 from graphfm.run import Run
 from graphfm.training.watcher import EpochRecord, Score, Watcher
+from graphfm.version import VERSION
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png",
@@ -145,9 +146,22 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _describe(run: Run, graph: Graph) -> dict[str, Any]:
-    import graphfm
+def versions() -> dict[str, str]:
+    """Of the programs that decide the numbers."""
+    return {
+        "graphfm": VERSION,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
 
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What decides the times."""
+    return {"device": _device_name(device), "threads": torch.get_num_threads()}
+
+
+def _describe(run: Run, graph: Graph) -> dict[str, Any]:
     return {
         "run": run.to_json(),
         "graph": {
@@ -160,13 +174,8 @@ def _describe(run: Run, graph: Graph) -> dict[str, Any]:
             "fingerprint": graph.fingerprint,
             "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
         },
-        "versions": {
-            "graphfm": graphfm.__version__,
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "machine": {"device": _device_name(graph.device), "threads": torch.get_num_threads()},
+        "versions": versions(),
+        "machine": machine(graph.device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -175,10 +184,14 @@ def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
 
 
+def as_file_name(dataset: str) -> str:
+    """synthetic:small:0.1 -> synthetic-small-0.1, data/mine.npz -> mine."""
+    return re.sub(r"[^\w.-]+", "-", Path(dataset).name.removesuffix(".npz"))[:100]
+
+
 def new_path(run: Run) -> Path:
     """Make runs/debian-full-sage, or the same with the first free number behind it."""
-    dataset = re.sub(r"[^\w.-]+", "-", Path(run.dataset).name.removesuffix(".npz"))[:100]
-    name = f"{dataset}-{run.method}-{run.backbone}"
+    name = f"{as_file_name(run.dataset)}-{run.method}-{run.backbone}"
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
         try:

@@ -1,0 +1,116 @@
+"""graphfm compare"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from graphfm.cli.comparison_view import comparison_view
+from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.comparison.plan import Plan
+from graphfm.comparison.report import as_text, table
+from graphfm.comparison.running import compare as run_comparison
+from graphfm.comparison.running import default_path
+from graphfm.comparison.sweep import Sweep
+
+WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
+
+
+def _option(panel: str, help: str, default: str | bool = True) -> Any:
+    return typer.Option(help=help, rich_help_panel=panel, show_default=default)
+
+
+def compare(
+    dataset: Annotated[
+        str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.")
+    ] = "debian",
+    backbone: Annotated[str, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.")] = "sage",
+    methods: Annotated[
+        str, _option(WHAT, "Names with commas between, or all; 'graphfm methods' lists them.")
+    ] = "all",
+    seeds: Annotated[int, _option(WHAT, "Trainings of each method.")] = 3,
+    sweep: Annotated[
+        str | None,
+        _option(WHAT, "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.", False),
+    ] = None,
+    layers: Annotated[
+        int | None, _option(NETWORK, "Layers: how many hops away a node sees.", "2; gcnii 4")
+    ] = None,
+    hidden: Annotated[int | None, _option(NETWORK, "Width of hidden rows.", "128")] = None,
+    dropout: Annotated[
+        float | None, _option(NETWORK, "Share of hidden values dropped in training.", "0.5")
+    ] = None,
+    lr: Annotated[float | None, _option(BUDGET, "Learning rate of Adam.", "0.01")] = None,
+    budget_epochs: Annotated[
+        int | None, _option(BUDGET, "Most epochs of each training.", "100")
+    ] = None,
+    budget_seconds: Annotated[
+        float | None, _option(BUDGET, "Or: most seconds of each training.", False)
+    ] = None,
+    patience: Annotated[
+        int, _option(BUDGET, "Stop after so many epochs without a better score; 0 never.")
+    ] = 20,
+    device: Annotated[str, _option(RUN, "auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path | None, _option(RUN, "Folder of the comparison.", "runs/compare-DATASET-BACKBONE")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare methods on one graph, one network and one budget.
+
+    Every training runs in a process of its own, so that its peak memory is its own.
+    The same command goes on where an earlier one ended; a finished training is not run twice.
+    More methods, seeds or values may join later, in the same folder.
+    Time to the best epoch counts preparation, not evaluation. Exit code 1: a training failed.
+    """
+    options = {key: value for key, value in locals().items() if key not in ("out", "json")}
+    options["sweep"] = None if sweep is None else Sweep.parse(sweep)
+    plan = Plan.make(**options)
+    path = out or default_path(plan)
+    view = comparison_view(plan)
+    try:
+        with _stop_on_sigterm(), view:
+            rows = run_comparison(plan, path, observer=view)
+    except KeyboardInterrupt:
+        raise Interrupted(_interrupted(view.num_done, len(plan.cells), path)) from None
+    if json:
+        shared = {**plan.shared.to_json(), **plan.asked(), "out": str(path)}
+        del shared["method"], shared["method_settings"], shared["training"]["seed"]
+        print_json({**shared, "rows": [row.to_json() for row in rows]})
+    else:
+        typer.echo(as_text(table(rows, None if plan.sweep is None else plan.sweep.name)))
+    say(f"tables, pictures and every training are in {path}")
+    if failed := sum(row.num_failed for row in rows):
+        say(f"{failed} of {len(plan.cells)} trainings failed; the same command tries them again")
+        raise typer.Exit(1)
+
+
+def _interrupted(num_done: int, num_cells: int, path: Path) -> str:
+    if num_done == 0:
+        return "interrupted before a training ended; the same command starts again"
+    return (
+        f"interrupted; {num_done} of {num_cells} trainings are kept in {path}; "
+        "the same command goes on from there"
+    )
+
+
+@contextmanager
+def _stop_on_sigterm() -> Iterator[None]:
+    """End as on Ctrl-C: tidily, and with a word on how to go on."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

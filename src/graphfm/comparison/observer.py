@@ -1,0 +1,20 @@
+"""What a comparison tells of itself."""
+
+from collections.abc import Sequence
+
+from graphfm.comparison.cell import Cell
+from graphfm.comparison.outcome import Outcome
+from graphfm.comparison.row import Row
+
+
+class Observer:
+    """Told of what happens; does nothing by default."""
+
+    def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
+        """The folder was read: so many of the cells are done already."""
+
+    def on_start(self, cell: Cell, number: int) -> None:
+        """A cell starts, the `number`th of all, counted from 1."""
+
+    def on_end(self, cell: Cell, outcome: Outcome, rows: Sequence[Row]) -> None:
+        """A cell ended and is kept; `rows` is the table as it stands."""
