@@ -25,6 +25,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
+def cache_folder(name: str) -> Path:
+    """Where things of a kind are kept: in $GRAPHFM_CACHE, or else in the user's cache folder."""
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("GRAPHFM_CACHE") or Path(user, "graphfm")) / name
+
+
 def _umask() -> int:
     umask = os.umask(0)
     os.umask(umask)

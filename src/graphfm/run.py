@@ -15,7 +15,8 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.training.settings import Training
-from graphfm.training.trainer import Trainer, check_trainable, seeded
+from graphfm.training.start import check_trainable, seeded
+from graphfm.training.trainer import Trainer
 
 DEVICES = ("auto", "cpu", "cuda")
 OWN_NETWORK: Mapping[str, str] = {}  # methods that bring their network along, and which

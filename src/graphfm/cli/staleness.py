@@ -18,7 +18,8 @@ from graphfm.diagnostics.staleness import staleness as measure
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.run import Run, build, pick_device
-from graphfm.training.trainer import Trainer, check_trainable
+from graphfm.training.start import check_trainable
+from graphfm.training.trainer import Trainer
 from graphfm.training.watcher import EpochRecord, Watcher
 
 PUBLISHED = {"exact_first_hop": False}

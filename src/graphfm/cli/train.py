@@ -13,7 +13,7 @@ from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.run import Run, pick_device
 from graphfm.training.folder import check_free, new_path
-from graphfm.training.trainer import check_trainable
+from graphfm.training.start import check_trainable
 
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import atomic_path
+from graphfm.files import atomic_path, cache_folder
 
 Ids = NDArray[np.int64]
 
@@ -50,7 +49,9 @@ def partition(
     if how == "metis" and not _has_metis():
         log.warning("pymetis is not installed: growing regions instead, which cut more edges")
         how = "regions"
-    path = (cache or _cache_folder()) / f"{_digest(graph, FORMAT, n, num_parts, how, seed)}.npy"
+    path = (
+        cache or cache_folder("partitions")
+    ) / f"{_digest(graph, FORMAT, n, num_parts, how, seed)}.npy"
     part = _read(path, n, num_parts)
     if part is None:
         part = _fill_empty(PARTITIONERS[how](graph, num_parts, seed), num_parts)
@@ -139,11 +140,6 @@ def _fill_empty(part: Ids, num_parts: int) -> Ids:
 
 def _shuffled(n: int, seed: int) -> Ids:
     return np.asarray(torch.randperm(n, generator=torch.Generator().manual_seed(seed)))
-
-
-def _cache_folder() -> Path:
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(os.environ.get("GRAPHFM_CACHE") or Path(user, "graphfm")) / "partitions"
 
 
 def _digest(graph: Graph, *key: object) -> str:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
 from graphfm.data.adjacency import Adjacency
+from graphfm.data.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.estimators.base import Exact
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
@@ -21,10 +22,14 @@ class LayerwiseInference:
     """
 
     def __init__(
-        self, adjacency: Adjacency, *, chunk_nodes: int = 1 << 16, chunk_edges: int = 1 << 20
+        self,
+        adjacency: Adjacency,
+        *,
+        chunk_nodes: int = CHUNK_NODES,
+        chunk_edges: int = CHUNK_EDGES,
     ) -> None:
         self.adjacency = adjacency
-        self.ranges = _ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
+        self.ranges = ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
 
     @torch.no_grad()
     def __call__(self, backbone: Backbone) -> Tensor:
@@ -80,16 +85,3 @@ class LayerwiseInference:
         for (start, end), part in zip(self.ranges[1:], parts, strict=True):
             joined[start:end] = part
         return joined
-
-
-def _ranges(indptr: Tensor, chunk_nodes: int, chunk_edges: int) -> list[tuple[int, int]]:
-    """Cut the nodes into runs of at most `chunk_nodes` nodes and `chunk_edges` edges."""
-    indptr = indptr.cpu()
-    num_nodes, ranges, start = indptr.numel() - 1, [], 0
-    while start < num_nodes:
-        most = indptr[start] + chunk_edges
-        end = int(torch.searchsorted(indptr, most, right=True)) - 1
-        end = max(start + 1, min(end, start + chunk_nodes, num_nodes))
-        ranges.append((start, end))
-        start = end
-    return ranges

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 import torch
@@ -27,6 +26,7 @@ from graphfm.tables.device import DeviceTable
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import as_mean, gradient_norms, scores, weighted_loss
 from graphfm.training.settings import HISTORY_TYPES, Training
+from graphfm.training.start import check_trainable, seeded
 from graphfm.training.watcher import EpochRecord, Score, Watcher
 
 
@@ -243,23 +243,3 @@ class Trainer:
             edges_per_step=self.touched["edges"] / self.touched["steps"],
             peak_bytes=self.memory.peak(),
         )
-
-
-def check_trainable(graph: Graph) -> None:
-    """A graph to train on needs labels, training nodes and validation nodes."""
-    if graph.num_classes == 0:
-        raise InputError("the graph has no labels; give it y to learn")
-    for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
-        if not bool(graph.mask(split).any()):
-            raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
-
-
-@contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's global random state set to `seed`, and put back afterwards."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        yield

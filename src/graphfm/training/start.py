@@ -1,0 +1,29 @@
+"""What comes before the first step: a graph that can be learned from, and a seed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+
+
+def check_trainable(graph: Graph) -> None:
+    """A graph to train on needs labels, training nodes and validation nodes."""
+    if graph.num_classes == 0:
+        raise InputError("the graph has no labels; give it y to learn")
+    for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
+        if not bool(graph.mask(split).any()):
+            raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's global random state set to `seed`, and put back afterwards."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        yield
