@@ -49,9 +49,8 @@ def partition(
     if how == "metis" and not _has_metis():
         log.warning("pymetis is not installed: growing regions instead, which cut more edges")
         how = "regions"
-    path = (
-        cache or cache_folder("partitions")
-    ) / f"{_digest(graph, FORMAT, n, num_parts, how, seed)}.npy"
+    name = f"{_digest(graph, FORMAT, n, num_parts, how, seed)}.npy"
+    path = (cache or cache_folder("partitions")) / name
     part = _read(path, n, num_parts)
     if part is None:
         part = _fill_empty(PARTITIONERS[how](graph, num_parts, seed), num_parts)
