@@ -63,6 +63,16 @@ class Adjacency:
 
         return Adjacency.of(graph, normalize)
 
+    @staticmethod
+    def symmetric_without_loops(graph: Graph) -> Adjacency:
+        """D^-1/2 A D^-1/2 of SIGN; what a node without in-neighbours sends counts for nothing."""
+
+        def normalize(degree: Tensor, has_loop: Tensor) -> Factors:
+            scale = torch.where(degree > 0, _safe_power(degree, -0.5), 0.0)
+            return Factors(scale, scale)
+
+        return Adjacency.of(graph, normalize)
+
     @cached_property
     def row_sums(self) -> Tensor:
         """[num_nodes] total weight of each row, diagonal included."""
