@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from graphfm import Graph
+from graphfm.backbones import BACKBONES
 
 MakeGraph = Callable[..., Graph]
+Taken = Callable[..., dict[str, object]]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -23,8 +25,19 @@ def _seed() -> None:
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions are cached; those of the tests are nobody else's business."""
+    """Partitions and hops are cached; those of the tests are nobody else's business."""
     monkeypatch.setenv("GRAPHFM_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def taken() -> Taken:
+    """Of some options, those that a backbone has: SGC has no width to set."""
+
+    def taken(name: str, **options: object) -> dict[str, object]:
+        known = BACKBONES[name].Settings.__dataclass_fields__
+        return {key: value for key, value in options.items() if key in known}
+
+    return taken
 
 
 @pytest.fixture

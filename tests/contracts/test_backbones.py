@@ -28,9 +28,9 @@ def split_graph(edges, num_nodes, num_classes=2, **options):
     )
 
 
-def test_gradient_reaches_every_weight(make_graph, name):
-    graph = make_graph()
-    result = train(graph, backbone=name, epochs=1, batch_norm=True, residual=True, layers=3)
+def test_gradient_reaches_every_weight(make_graph, taken, name):
+    options = taken(name, batch_norm=True, residual=True, layers=3)
+    result = train(make_graph(), backbone=name, epochs=1, **options)
     for key, parameter in result.model.backbone.named_parameters():
         assert parameter.grad is not None, key
         assert bool((parameter.grad != 0).any()), key
@@ -41,8 +41,9 @@ def test_gradient_reaches_every_weight(make_graph, name):
     [[[0, 1], [1, 0]], [[0], [1]], [[], []], [[0, 0, 1], [0, 0, 1]]],
     ids=["pair", "directed", "no edges", "loops"],
 )
-def test_two_nodes_train(name, edges):
-    result = train(split_graph(edges, 2), backbone=name, epochs=3, batch_norm=True)
+def test_two_nodes_train(taken, name, edges):
+    options = taken(name, batch_norm=True)
+    result = train(split_graph(edges, 2), backbone=name, epochs=3, **options)
     assert bool(torch.isfinite(result.model.predict(split_graph(edges, 2))).all())
 
 
@@ -84,12 +85,13 @@ def test_training_leaves_the_callers_random_state_alone(make_graph, name):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_an_easy_task_is_learned(name):
+def test_an_easy_task_is_learned(taken, name):
     shape = Shape(
         num_nodes=600, num_edges=3000, num_features=8, num_classes=3, split=(0.5, 0.2, 0.3)
     )
     easy = synthetic(shape, signal=6.0, homophily=1.0)
-    assert train(easy, backbone=name, epochs=60, hidden=32).score.test > 0.9  # chance is a third
+    score = train(easy, backbone=name, epochs=60, **taken(name, hidden=32)).score
+    assert score.test > 0.9  # chance is a third
 
 
 def test_many_labels_train(make_graph, name):

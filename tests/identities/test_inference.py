@@ -24,16 +24,16 @@ WIDE = {
 def full_forward(backbone, graph):
     block = backbone.adjacency(graph).full_block()
     batch = Batch(block.src_ids, block.src_ids, (block,) * len(backbone.layers))
-    return backbone(graph.x, batch, Exact())
+    return backbone(backbone.features(graph), batch, Exact())
 
 
 @pytest.mark.parametrize("chunk", [(1, 1 << 20), (7, 1 << 20), (1 << 16, 1), (25, 60)])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", BACKBONES)
-def test_chunks_are_invisible(make_graph, name, variant, chunk):
+def test_chunks_are_invisible(make_graph, taken, name, variant, chunk):
     graph = make_graph(weighted=variant == "deep")
     options = VARIANTS[variant] | (WIDE.get(name, {}) if variant == "deep" else {})
-    backbone = make_backbone(name, graph.num_features, graph.num_classes, **options)
+    backbone = make_backbone(name, graph.num_features, graph.num_classes, **taken(name, **options))
     backbone.calibrate(graph)
     for _ in range(3):
         full_forward(backbone, graph)  # moves the running statistics

@@ -14,7 +14,7 @@ from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
-GRAPH_BACKBONES = sorted(set(BACKBONES) - {"mlp"})
+GRAPH_BACKBONES = sorted(set(BACKBONES) - {"mlp", "sign", "sgc"})
 LINEAR = ["gcn", "gcnii", "sage"]  # whose aggregate is a weighted sum
 HISTORY = ["graphfm-ib", "vr-gcn"]
 
@@ -30,6 +30,8 @@ def make_method(name, **options):
 def network(graph, name, **options):
     torch.manual_seed(1)
     settings = {"hidden": 8, "layers": 2, "dropout": 0.0} | options
+    known = BACKBONES[name].Settings.__dataclass_fields__
+    settings = {key: value for key, value in settings.items() if key in known}
     backbone = make_backbone(name, graph.num_features, graph.num_classes, **settings)
     backbone.calibrate(graph)
     return backbone
@@ -52,7 +54,7 @@ def fill(trainer, depth, values):
 
 
 def forward(trainer, seeds, seed=0, x=None):
-    x = trainer.graph.x if x is None else x
+    x = trainer.x if x is None else x
     batch = trainer.method.sampler.sample(seeds, torch.Generator().manual_seed(seed))
     return trainer.backbone(x[batch.input_ids], batch, trainer.method.estimator)
 

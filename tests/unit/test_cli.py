@@ -175,7 +175,7 @@ def test_the_same_seed_gives_the_same_numbers(trained):
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_every_backbone_trains_and_is_read_back(backbone):
     out = Path("run")
-    record = graphfm(*TRAIN, "--backbone", backbone, "--hidden", 8, "--out", out, "--json").json
+    record = graphfm(*TRAIN, "--backbone", backbone, "--layers", 3, "--out", out, "--json").json
     scores = graphfm("evaluate", out, "--device", "cpu", "--json").json
     assert (record["backbone"], record["val"]) == (backbone, scores["val"])
 

@@ -9,6 +9,8 @@ from graphfm.backbones.gcnii import GCNII
 from graphfm.backbones.mlp import MLP
 from graphfm.backbones.pna import PNA
 from graphfm.backbones.sage import SAGE
+from graphfm.backbones.sgc import SGC
+from graphfm.backbones.sign import SIGN
 
 BACKBONES: Mapping[str, type[Backbone]] = {
     "sage": SAGE,
@@ -16,6 +18,8 @@ BACKBONES: Mapping[str, type[Backbone]] = {
     "gcnii": GCNII,
     "pna": PNA,
     "mlp": MLP,
+    "sign": SIGN,
+    "sgc": SGC,
 }
 
 
@@ -26,4 +30,6 @@ def make_backbone(name: str, in_width: int, out_width: int, **options: Any) -> B
     return backbone
 
 
-__all__ = ["BACKBONES", "GCN", "GCNII", "MLP", "PNA", "SAGE", "Backbone", "make_backbone"]
+__all__ = [
+    "BACKBONES", "GCN", "GCNII", "MLP", "PNA", "SAGE", "SGC", "SIGN", "Backbone", "make_backbone",
+]  # fmt: skip

@@ -16,22 +16,38 @@ from graphfm.layer import GraphLayer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class DepthSettings:
     """What every backbone can be told."""
 
     layers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.layers < 1:
+            raise InputError(f"layers is {self.layers}; expected 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenSettings(DepthSettings):
+    """What a backbone with hidden rows can be told."""
+
     hidden: int = 128
     dropout: float = 0.5
     dropout_input: bool = False  # drop features too, not only hidden rows
     batch_norm: bool = False
-    residual: bool = False  # where a layer's input and output have the same width
 
     def __post_init__(self) -> None:
-        for name, value in (("layers", self.layers), ("hidden", self.hidden)):
-            if value < 1:
-                raise InputError(f"{name} is {value}; expected 1 or more")
+        super().__post_init__()
+        if self.hidden < 1:
+            raise InputError(f"hidden is {self.hidden}; expected 1 or more")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}; expected 0 or more and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(HiddenSettings):
+    """What a backbone of equal layers, one after the other, can be told."""
+
+    residual: bool = False  # where a layer's input and output have the same width
 
 
 class Backbone(nn.Module):
@@ -41,7 +57,7 @@ class Backbone(nn.Module):
     matrix their layers aggregate with.
     """
 
-    Settings: ClassVar[type[Settings]] = Settings
+    Settings: ClassVar[type[DepthSettings]] = Settings
     reads_h0: ClassVar[bool] = False  # does any layer read the encoder's output?
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
@@ -52,6 +68,10 @@ class Backbone(nn.Module):
     def adjacency(self, graph: Graph) -> Adjacency:
         """The matrix the layers aggregate with."""
         return Adjacency.mean(graph)
+
+    def features(self, graph: Graph) -> Tensor:
+        """[num_nodes, width] what the network reads of each node, on the graph's device."""
+        return graph.x
 
     def calibrate(self, graph: Graph) -> None:
         """Take from the training graph what the layers need to know of it, once."""

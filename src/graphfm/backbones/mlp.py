@@ -26,9 +26,7 @@ class DenseLayer(nn.Module):
 class MLP(Backbone):
     """No graph at all: the score to beat."""
 
-    def __init__(
-        self, in_width: int, out_width: int, settings: Settings = Backbone.Settings()
-    ) -> None:
+    def __init__(self, in_width: int, out_width: int, settings: Settings = Settings()) -> None:
         widths = [in_width, *[settings.hidden] * (settings.layers - 1)]
         drop_first = settings.dropout if settings.dropout_input else 0.0
         hidden = [

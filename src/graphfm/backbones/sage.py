@@ -28,8 +28,6 @@ class SAGELayer(GraphLayer):
 class SAGE(Backbone):
     """Each node's own row beside the mean of its neighbours'. A good first choice."""
 
-    def __init__(
-        self, in_width: int, out_width: int, settings: Settings = Backbone.Settings()
-    ) -> None:
+    def __init__(self, in_width: int, out_width: int, settings: Settings = Settings()) -> None:
         layers = stack(SAGELayer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())

@@ -70,7 +70,7 @@ def _parameters(backbone: Backbone) -> dict[str, Sequence[nn.Parameter]]:
 def _full_loss(trainer: Trainer) -> Tensor:
     graph, sampler = trainer.graph, FullSampler()
     sampler.prepare(trainer.infer.adjacency, len(trainer.backbone.layers))
-    logits = trainer.backbone(graph.x.float(), sampler.batch, Exact())
+    logits = trainer.backbone(trainer.x.float(), sampler.batch, Exact())
     return weighted_loss(logits, graph.y, as_mean(graph.train_mask.float()))
 
 

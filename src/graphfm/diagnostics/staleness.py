@@ -37,7 +37,7 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
     if not estimator.keeps_history:
         return []
     with evaluating(trainer.backbone):
-        h0 = trainer.backbone.encode(trainer.graph.x.float())
+        h0 = trainer.backbone.encode(trainer.x.float())
         believed = estimator.believed(h0, trainer.graph.degree.float())
         exact = exact_rows(trainer, h0, estimator.history_of)
         return [

@@ -32,15 +32,17 @@ class LayerwiseInference:
         self.ranges = ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
 
     @torch.no_grad()
-    def __call__(self, backbone: Backbone) -> Tensor:
-        """[num_nodes, out_width] outputs, on the device of the graph."""
+    def __call__(self, backbone: Backbone, x: Tensor | None = None) -> Tensor:
+        """[num_nodes, out_width] outputs, on the device of the graph.
+
+        `x` is what `backbone.features` makes of the graph, for those who have it already.
+        """
         with evaluating(backbone):
-            return self._run(backbone)
+            return self._run(backbone, backbone.features(self.adjacency.graph) if x is None else x)
 
     @torch.no_grad()
-    def first_aggregate(self, layer: GraphLayer) -> Tensor:
+    def first_aggregate(self, layer: GraphLayer, x: Tensor) -> Tensor:
         """[num_nodes, agg_width] what the first layer makes of every node's raw neighbours."""
-        x = self.adjacency.graph.x
 
         def parts() -> Iterator[Tensor]:
             for start, end in self.ranges:
@@ -49,12 +51,12 @@ class LayerwiseInference:
 
         return self._join(parts())
 
-    def _run(self, backbone: Backbone) -> Tensor:
-        exact, graph = Exact(), self.adjacency.graph
+    def _run(self, backbone: Backbone, x: Tensor) -> Tensor:
+        exact = Exact()
         if isinstance(backbone.encode, nn.Identity):
-            h = graph.x  # not copied: chunks read their rows from it
+            h = x  # not copied: chunks read their rows from it
         else:
-            h = self._join(backbone.encode(graph.x[s:e].float()) for s, e in self.ranges)
+            h = self._join(backbone.encode(x[s:e].float()) for s, e in self.ranges)
         h0 = h if backbone.reads_h0 else None
         for depth, layer in enumerate(backbone.layers):
             outputs = self._layer(exact, depth, layer, h, h0)

@@ -43,6 +43,7 @@ class Trainer:
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
         adjacency = backbone.adjacency(graph)
+        self.x = backbone.features(graph)  # once: it may take every edge of the graph
         self.infer = LayerwiseInference(adjacency)
         self._first_hop()
         method.sampler.prepare(adjacency, len(backbone.layers))
@@ -72,7 +73,7 @@ class Trainer:
     def _encoded(self) -> Tensor:
         """The encoder's output of all nodes, as in evaluation."""
         with evaluating(self.backbone):
-            rows: Tensor = self.backbone.encode(self.graph.x.float())
+            rows: Tensor = self.backbone.encode(self.x.float())
         return rows
 
     def _first_hop(self) -> None:
@@ -81,8 +82,8 @@ class Trainer:
         estimator.first_hop, sampler.first_hop_known = None, False  # of an earlier training
         layers, encode = self.backbone.layers, self.backbone.encode
         wanted = estimator.exact_first_hop and isinstance(encode, torch.nn.Identity)
-        if wanted and layers[0].is_linear and layers[0].dropout.p == 0:
-            rows = self.infer.first_aggregate(layers[0])
+        if wanted and layers and layers[0].is_linear and layers[0].dropout.p == 0:
+            rows = self.infer.first_aggregate(layers[0], self.x)
             table = DeviceTable(self.graph.num_nodes, rows.size(1), device=self.graph.device)
             table.push(torch.arange(self.graph.num_nodes, device=rows.device), rows)
             estimator.first_hop, sampler.first_hop_known = table, True
@@ -115,7 +116,7 @@ class Trainer:
             weight, self.batch_weight = as_mean(trains), trains.sum()  # by the nodes that train
         else:  # an estimate of the mean over all nodes that train
             weight, self.batch_weight = trains * batch.loss_weight, trains.new_ones(())
-        x = (graph.x if batch.whole else graph.x[batch.input_ids]).float()
+        x = (self.x if batch.whole else self.x[batch.input_ids]).float()
         if estimator.compensation is not None:
             estimator.compensation.scale = self.batch_weight.clamp(min=1)
         if self.noisy and estimator.records_first:
@@ -173,10 +174,10 @@ class Trainer:
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
         """Exact scores of the weights as they are."""
-        return scores(self.infer(self.backbone), self.graph, tuple(splits))
+        return scores(self.infer(self.backbone, self.x), self.graph, tuple(splits))
 
     def _validate(self, epoch: int) -> float | None:
-        logits = self.infer(self.backbone)
+        logits = self.infer(self.backbone, self.x)
         if not bool(torch.isfinite(logits[self.graph.val_mask]).all()):
             raise InputError(
                 f"the outputs are not finite after epoch {epoch}; lower lr, or set clip"
