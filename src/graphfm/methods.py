@@ -18,6 +18,7 @@ from graphfm.samplers.full import FullSampler
 from graphfm.samplers.layerwise import LayerSampler
 from graphfm.samplers.minimal_variance import MinimalVarianceSampler
 from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.samplers.rows import RowSampler
 from graphfm.samplers.saint import SaintSampler
 from graphfm.samplers.shadow import ShadowSampler
 
@@ -192,6 +193,16 @@ def graphfm_delta(
     )
 
 
+def sign(*, batch_size: int = 512) -> Method:
+    """SIGN: features of each hop computed once, then rows alone. A network of its own."""
+    return Method(RowSampler(batch_size=batch_size))
+
+
+def sgc(*, batch_size: int = 512) -> Method:
+    """SGC: features carried over all hops once, then one matrix. A network of its own."""
+    return Method(RowSampler(batch_size=batch_size))
+
+
 METHODS: Mapping[str, Callable[..., Method]] = {
     "full": full,
     "graphsage": graphsage,
@@ -206,4 +217,6 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     "gas": gas,
     "graphfm-ob": graphfm_ob,
     "graphfm-delta": graphfm_delta,
+    "sign": sign,
+    "sgc": sgc,
 }

@@ -19,7 +19,7 @@ from graphfm.training.start import check_trainable, seeded
 from graphfm.training.trainer import Trainer
 
 DEVICES = ("auto", "cpu", "cuda")
-OWN_NETWORK: Mapping[str, str] = {}  # methods that bring their network along, and which
+OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods that are one network
 HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
 MOST = {"layers": 1000, "hidden": 1 << 20, "seed": (1 << 63) - 1}  # more is a slip of the keyboard
 
@@ -48,7 +48,13 @@ class Run:
     ) -> Run:
         """Sort flat options (`hidden=64, lr=0.01, ...`) to whom they belong; None is not given."""
         known_name("method", method, METHODS)
-        backbone = backbone or backbone_of(method) or "sage"
+        own = backbone_of(method)
+        if own is not None and backbone not in (None, own):
+            raise InputError(
+                f"method {method} is a network of its own and does not train {backbone}; leave out "
+                "--backbone"
+            )
+        backbone = backbone or own or "sage"
         known_name("backbone", backbone, BACKBONES)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}

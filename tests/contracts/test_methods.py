@@ -5,24 +5,32 @@ import dataclasses
 import pytest
 import torch
 
-from graphfm import train
+from graphfm import InputError, train
 from graphfm.backbones import BACKBONES
 from graphfm.data.adjacency import Adjacency
 from graphfm.estimators.base import Estimator
 from graphfm.methods import METHODS, Method
+from graphfm.run import Run, backbone_of
 from graphfm.samplers.full import FullSampler
 
+TRAINS = [  # each method with each backbone it is for
+    (name, backbone) for name in METHODS for backbone in BACKBONES
+    if backbone_of(name) in (None, backbone)
+]  # fmt: skip
+OPTIONS = {("graphfm-delta", "pna"): {"aggregators": ("mean",)}}
 
-def batches(method, graph, seed):
-    rng = torch.Generator().manual_seed(seed)
-    method.sampler.prepare(Adjacency.mean(graph), 2)
+
+def batches(name, graph, seed):
+    """An epoch of a method; networks of their own have no graph layers."""
+    method, rng = METHODS[name](), torch.Generator().manual_seed(seed)
+    method.sampler.prepare(Adjacency.mean(graph), 2 if backbone_of(name) is None else 0)
     return [method.sampler.sample(seeds, rng) for seeds in method.sampler.epoch(rng)]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_same_seed_same_batches(make_graph, name):
     graph = make_graph()
-    first, second = (batches(METHODS[name](), graph, seed=3) for _ in range(2))
+    first, second = (batches(name, graph, seed=3) for _ in range(2))
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):
         assert torch.equal(one.input_ids, other.input_ids)
@@ -34,23 +42,36 @@ def test_same_seed_same_batches(make_graph, name):
 @pytest.mark.parametrize("name", METHODS)
 def test_targets_come_first_and_every_training_node_is_a_target(make_graph, name):
     graph, seen = make_graph(), set()
-    for batch in batches(METHODS[name](), graph, seed=0):
+    for batch in batches(name, graph, seed=0):
         seen |= set(batch.target_ids.tolist())
         for block, following in zip(batch.blocks, batch.blocks[1:], strict=False):
             halo = following.num_src - block.num_dst
             assert torch.equal(block.dst_ids, following.src_ids[: block.num_dst])
             assert halo == 0 or block.from_halo is not None  # else nobody could tell their rows
-        assert torch.equal(batch.blocks[-1].dst_ids, batch.target_ids)
-        assert torch.equal(batch.blocks[0].src_ids, batch.input_ids)
+        last = batch.blocks[-1].dst_ids if batch.blocks else batch.input_ids
+        assert torch.equal(last, batch.target_ids)
+        first = batch.blocks[0].src_ids if batch.blocks else batch.target_ids
+        assert torch.equal(first, batch.input_ids)
     assert set(graph.train_mask.nonzero().flatten().tolist()) <= seen
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "backbone"), TRAINS)
 def test_trains_every_backbone(make_graph, name, backbone):
-    options = {"aggregators": ("mean",)} if (name, backbone) == ("graphfm-delta", "pna") else {}
+    options = OPTIONS.get((name, backbone), {})
     result = train(make_graph(), method=name, backbone=backbone, epochs=2, **options)
     assert 0 <= result.score.test <= 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_network_of_its_own_is_brought_along_and_any_other_refused(name):
+    own = backbone_of(name)
+    assert Run.make(method=name).backbone == (own or "sage")
+    for backbone in BACKBONES:
+        if (name, backbone) in TRAINS:
+            assert Run.make(method=name, backbone=backbone).backbone == backbone
+        else:
+            with pytest.raises(InputError, match=f"method {name} is a network of its own .* leave"):
+                Run.make(method=name, backbone=backbone)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -70,7 +91,7 @@ def test_an_estimator_is_refused_a_sampler_that_does_not_feed_it():
 
 def test_a_batch_with_rows_missing_is_refused(make_graph):
     graph = make_graph()
-    (batch,) = batches(METHODS["full"](), graph, seed=0)
+    (batch,) = batches("full", graph, seed=0)
     short = dataclasses.replace(batch.blocks[0], src_ids=batch.input_ids)
     with pytest.raises(ValueError, match="only 5 are in the batch"):
         Estimator().sources(1, short, graph.x[:5], graph.x)

@@ -6,6 +6,8 @@ import torch
 from graphfm import Graph, synthetic, train
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.batch import Block, Edges
+from graphfm.data.adjacency import Adjacency
+from graphfm.data.hops import hops
 from graphfm.data.synthetic import Shape
 from graphfm.ops import segment_max, segment_min
 from graphfm.training.inference import LayerwiseInference
@@ -25,9 +27,10 @@ def _float32_products():
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_gpu_and_cpu_agree(make_graph, name):
+def test_gpu_and_cpu_agree(make_graph, taken, name):
     graph = make_graph(num_nodes=500, num_edges=6000, weighted=True)
-    backbone = make_backbone(name, 7, 4, dropout=0.0, batch_norm=True, **OPTIONS.get(name, {}))
+    options = taken(name, dropout=0.0, batch_norm=True, **OPTIONS.get(name, {}))
+    backbone = make_backbone(name, 7, 4, **options)
     backbone.calibrate(graph)
     want = LayerwiseInference(backbone.adjacency(graph))(backbone)
     there = graph.to("cuda")
@@ -37,10 +40,13 @@ def test_gpu_and_cpu_agree(make_graph, name):
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_losses_on_gpu_and_cpu_agree(make_graph, name):
+def test_losses_on_gpu_and_cpu_agree(make_graph, taken, name):
     graph = make_graph(num_nodes=500, num_edges=6000)
-    options = {"backbone": name, "epochs": 5, "dropout": 0.0, **OPTIONS.get(name, {})}
-    scores = [train(graph, device=device, **options).score for device in ("cpu", "cuda")]
+    options = taken(name, dropout=0.0, **OPTIONS.get(name, {}))
+    scores = [
+        train(graph, device=device, backbone=name, epochs=5, **options).score
+        for device in ("cpu", "cuda")
+    ]
     assert scores[0].val == pytest.approx(scores[1].val, abs=0.02)
 
 
@@ -53,9 +59,9 @@ def test_same_seed_same_numbers(make_graph, name):
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_the_fast_sums_are_the_same_sums(make_graph, name):
+def test_the_fast_sums_are_the_same_sums(make_graph, taken, name):
     graph = make_graph(num_nodes=3000, num_edges=60_000)
-    options = {"backbone": name, "epochs": 1, "device": "cuda", "dropout": 0.0}
+    options = {"backbone": name, "epochs": 1, "device": "cuda", **taken(name, dropout=0.0)}
     exact, fast = (train(graph, deterministic=d, **options).model for d in (True, False))
     torch.testing.assert_close(exact.predict(graph), fast.predict(graph), atol=1e-4, rtol=1e-3)
 
@@ -74,6 +80,19 @@ def test_a_row_without_edges_in_its_block_is_zero(reduce):
     edges = Edges(indptr, col, torch.ones(2, device="cuda"), 2)
     block = Block(torch.arange(2, device="cuda"), edges, torch.tensor([2.0, 3.0], device="cuda"))
     assert reduce(torch.ones(2, 1, device="cuda"), block).flatten().tolist() == [1.0, 0.0]
+
+
+def test_hops_in_files_come_back_to_the_gpu(make_graph, tmp_path):
+    graph = make_graph(num_nodes=500, num_edges=6000, weighted=True)
+    want = hops(Adjacency.symmetric(graph), 3)
+    there = Adjacency.symmetric(graph.to("cuda"))
+    plain = hops(there, 3, chunk_nodes=100)
+    kept = hops(there, 3, chunk_nodes=100, most_in_memory=0, cache=tmp_path)
+    assert len(list(tmp_path.glob("*.npy"))) == 3
+    for hop in range(4):
+        assert kept[hop].is_cuda
+        assert torch.equal(kept[hop], plain[hop])
+        torch.testing.assert_close(kept[hop].cpu(), want[hop], atol=1e-5, rtol=1e-5)
 
 
 def test_a_graph_moves_as_one_thing(make_graph):

@@ -106,6 +106,7 @@ def test_what_a_backbone_does_not_allow_is_left_out_and_said(backbone, left_out)
         (("--dropout", "1"), "dropout is 1.0; expected"),
         (("--layers", "1"), "layers is 1; expected 2 or more"),
         (("--backbone", "mlp"), "mlp reads no neighbours"),
+        (("--backbone", "sgc"), "sgc reads no neighbours"),
         (("--backbone", "gat"), "there is no backbone 'gat'"),
         (("--device", "tpu"), "there is no device 'tpu'"),
         (("--dataset", "nowhere"), "there is no dataset 'nowhere'"),

@@ -17,7 +17,7 @@ def test_options_go_to_whom_they_belong():
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_a_run_survives_json(backbone):
-    run = Run.make(backbone=backbone, dropout=0.25, epochs=3, schedule="step")
+    run = Run.make(backbone=backbone, layers=3, epochs=3, schedule="step")
     assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
 
 
@@ -46,6 +46,12 @@ def test_nothing_is_left_to_a_default():
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"backbone": "gcnii", "alpha": 2.0}, "alpha is 2.0"),
         ({"backbone": "gcnii", "theta": 0.0}, "theta is 0.0"),
+        ({"backbone": "sign", "residual": True}, "residual is no setting of backbone sign"),
+        ({"backbone": "sign", "layers": 0}, "layers is 0; expected 1 or more"),
+        ({"method": "sgc", "hidden": 8}, "hidden is no setting of backbone sgc or method sgc"),
+        ({"method": "sgc", "layers": 0}, "layers is 0; expected 1 or more"),
+        ({"method": "sign", "batch_size": 0}, "batch_size is 0; expected 1 or more"),
+        ({"method": "sign", "backbone": "sage"}, "sign is a network of its own .* leave out"),
         ({"backbone": "pna", "aggregators": ("mean", "sum")}, "aggregators is mean,sum"),
         ({"backbone": "pna", "scalers": ()}, "scalers is empty"),
     ],

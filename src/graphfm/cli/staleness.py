@@ -107,8 +107,10 @@ def staleness(
     Full batch takes as many steps as the others. Test scores are of the epoch best on validation.
     """
     options = {key: value for key, value in locals().items() if key not in ("json", "seeds")}
-    if backbone == "mlp":
-        raise InputError("backbone mlp reads no neighbours; expected sage, gcn, gcnii or pna")
+    if backbone in ("mlp", "sign", "sgc"):
+        raise InputError(
+            f"backbone {backbone} reads no neighbours in training; expected sage, gcn, gcnii or pna"
+        )
     if layers < 2:
         raise InputError(f"layers is {layers}; expected 2 or more: the last layer has no history")
     if seeds < 1:

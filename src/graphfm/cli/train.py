@@ -27,13 +27,14 @@ def train(
         str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian")
     ] = "debian",
     backbone: Annotated[
-        str | None, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.", "sage")
+        str | None, _option(WHAT, "The network: sage, gcn, gcnii, pna, mlp, sign or sgc.", "sage")
     ] = None,
     method: Annotated[
         str, _option(WHAT, "How a step sees the graph; 'graphfm methods' lists them.", "full")
     ] = "full",
     layers: Annotated[
-        int | None, _option(NETWORK, "Layers: how many hops away a node sees.", "2; gcnii 4")
+        int | None,
+        _option(NETWORK, "Layers (sign, sgc: hops): how far away a node sees.", "2; gcnii 4"),
     ] = None,
     hidden: Annotated[int | None, _option(NETWORK, "Width of hidden rows.", "128")] = None,
     dropout: Annotated[
