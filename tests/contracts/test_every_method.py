@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from graphfm import Graph, train
+from graphfm.backbones import BACKBONES
 from graphfm.data.adjacency import Adjacency
 from graphfm.methods import METHODS
 from graphfm.ops import weighted_sum
-from graphfm.run import Run, build
+from graphfm.run import Run, backbone_of, build
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 ALL = 10_000  # more than any of these graphs has of anything
@@ -30,13 +31,28 @@ WHOLE = [
     ("gas", {"parts": 3, "parts_per_batch": 3}),
     ("graphfm-ob", {"parts": 3, "parts_per_batch": 3}),
     ("graphfm-delta", {"parts": 3, "parts_per_batch": 3}),
+    ("sign", {"batch_size": ALL}),
+    ("sgc", {"batch_size": ALL}),
 ]
 NETWORKS = {
     "sage": {},
     "gcn": {"diagonal": 0.5},
     "gcnii": {"layers": 2},
     "pna": {"aggregators": ("mean", "max", "std")},
+    "sign": {},
+    "sgc": {},
 }
+
+
+def networks(method, several):
+    """Those of several networks that a method is for, or the one it brings along."""
+    own = backbone_of(method)
+    return several if own is None else [own]
+
+
+def taken(backbone, **options):
+    known = BACKBONES[backbone].Settings.__dataclass_fields__
+    return {name: value for name, value in options.items() if name in known}
 
 
 def gradients(trainer, batch):
@@ -55,12 +71,18 @@ def test_every_method_is_listed():
     assert {name for name, _ in WHOLE} == set(METHODS)
 
 
-@pytest.mark.parametrize("backbone", NETWORKS)
-@pytest.mark.parametrize(("method", "settings"), WHOLE)
+@pytest.mark.parametrize(
+    ("method", "settings", "backbone"),
+    [
+        (method, settings, backbone)
+        for method, settings in WHOLE
+        for backbone in networks(method, ["sage", "gcn", "gcnii", "pna"])
+    ],
+)
 def test_with_the_whole_graph_it_is_full_batch(make_graph, method, settings, backbone):
     """Loss and gradients, on a directed graph with weights, loops, duplicates and lone nodes."""
     graph = make_graph(weighted=True)
-    network = {"backbone": backbone, "dropout": 0.0, **NETWORKS[backbone]}
+    network = {"backbone": backbone, **taken(backbone, dropout=0.0), **NETWORKS[backbone]}
     if (method, backbone) == ("graphfm-delta", "pna"):
         network["aggregators"] = ("mean",)
     one, other = (
@@ -165,13 +187,16 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("backbone", ["sage", "gcn"])
 @pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "backbone"),
+    [(method, backbone) for method in METHODS for backbone in networks(method, ["sage", "gcn"])],
+)
 def test_odd_graphs_train(method, odd, backbone):
     options = {"parts": 2, "parts_per_batch": 1}
     takes = Run.make(method=method).method_settings
     options = {name: value for name, value in options.items() if name in takes}
-    result = train(ODD[odd](), method=method, backbone=backbone, epochs=2, hidden=4, **options)
+    options |= {"backbone": backbone, **taken(backbone, hidden=4)}
+    result = train(ODD[odd](), method=method, epochs=2, **options)
     assert 0 <= result.score.val <= 1
     assert all(p.isfinite().all() for p in result.model.backbone.parameters())
