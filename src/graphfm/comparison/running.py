@@ -19,7 +19,7 @@ from graphfm.comparison.store import Store
 from graphfm.data.datasets import load
 from graphfm.run import pick_device
 from graphfm.training.folder import as_file_name
-from graphfm.training.trainer import check_trainable
+from graphfm.training.start import check_trainable
 
 RunCell = Callable[[Cell, str, Path], Outcome]
 SCRATCH = ".cell"
