@@ -21,7 +21,7 @@ from graphfm.training.watcher import Score
 SMALL = ("--dataset", "synthetic:small:0.02", "--device", "cpu", "--hidden", "8")
 FEW = (*SMALL, "--methods", "full,graphsage", "--seeds", "2")
 OUT = "runs/compare-synthetic-small-0.02-sage"
-SHARED = "synthetic:small:0.02, sage of 2 layers, at most 100 epochs, patience 20, 2 seeds, on cpu"
+SHARED = "synthetic:small:0.02, sage of 2 layers, at most 100 epochs, patience 10, 2 seeds, on cpu"
 
 
 @pytest.fixture(autouse=True)

@@ -54,7 +54,7 @@ def compare(
     ] = None,
     patience: Annotated[
         int, _option(BUDGET, "Stop after so many epochs without a better score; 0 never.")
-    ] = 20,
+    ] = 10,
     device: Annotated[str, _option(RUN, "auto, cpu or cuda.")] = "auto",
     out: Annotated[
         Path | None, _option(RUN, "Folder of the comparison.", "runs/compare-DATASET-BACKBONE")

@@ -43,7 +43,7 @@ class Plan:
         seeds: int = 3,
         budget_epochs: int | None = None,
         budget_seconds: float | None = None,
-        patience: int = 20,
+        patience: int = 10,
         sweep: Sweep | None = None,
         device: str = "auto",
         **options: Any,

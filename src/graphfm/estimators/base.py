@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from graphfm.batch import Block
@@ -24,6 +25,9 @@ class Estimator:
     recording: bool = True  # off in a pass whose rows are not fit for the histories
     records_first: ClassVar[bool] = (
         False  # where two passes are needed, is that for histories first?
+    )
+    shares_dropout: ClassVar[bool] = (
+        False  # drop from the past what is dropped now (LayerStep.mask)
     )
     compensation: Compensation | None = None  # gradients from beyond the batch
 
@@ -68,8 +72,13 @@ class Estimator:
     def __call__(
         self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor
     ) -> Tensor:
-        h = layer.dropout(self.sources(depth, block, h, h0))
-        step = LayerStep(depth, layer, block, h, h0)
+        h, mask = self.sources(depth, block, h, h0), None
+        if self.shares_dropout:
+            mask = layer.dropout(torch.ones_like(h))
+            h = h * mask
+        else:
+            h = layer.dropout(h)
+        step = LayerStep(depth, layer, block, h, h0, mask)
         if depth == 0 and self.first_hop is not None:
             agg = self.first_hop.pull(block.dst_ids)
         else:

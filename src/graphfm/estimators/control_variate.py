@@ -18,14 +18,15 @@ from graphfm.tables.base import NodeTable
 class ControlVariate(Estimator):
     """A^(h) - A^(h~) + A(h~), where h~ are the layer's inputs as they were last seen.
 
-    Unbiased for a linear aggregator, and exact once h~ = h, both without dropout: dropped rows no
-    longer cancel against the rows that were kept. For other aggregators it is three aggregates of
-    real rows, each meaningful, and nothing is promised of their sum.
+    Unbiased for a linear aggregator, and exact once h~ = h. What dropout takes from h it takes from
+    h~ in the second term too, or the two would not cancel. For other aggregators it is three
+    aggregates of real rows, each meaningful, and nothing is promised of their sum.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"full"})
     keeps_history: ClassVar[bool] = True
     history_of: ClassVar[str] = "input"
+    shares_dropout: ClassVar[bool] = True
     exact_first_hop: bool = True
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
@@ -46,7 +47,8 @@ class ControlVariate(Estimator):
         layer, block, past = step.layer, step.block, self.histories[step.depth]
         assert block.full is not None  # guaranteed by Method
         fresh = layer.aggregate(step.h, block)
-        stale = layer.aggregate(past.pull(block.src_ids), block)
+        then = past.pull(block.src_ids)
+        stale = layer.aggregate(then if step.mask is None else then * step.mask, block)
         return fresh - stale + layer.aggregate(past.pull(block.full.src_ids), block.full)
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:

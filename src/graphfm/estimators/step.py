@@ -25,3 +25,4 @@ class LayerStep:
     block: Block
     h: Tensor  # [num_src, in_width] complete, after dropout
     h0: Tensor  # [num_src, width] encoder output
+    mask: Tensor | None = None  # [num_src, in_width] what dropout multiplied h by, where asked for

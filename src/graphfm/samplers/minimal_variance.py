@@ -12,7 +12,7 @@ from graphfm.data.adjacency import Adjacency
 from graphfm.samplers.importance import inclusion, systematic
 from graphfm.samplers.layerwise import LayerSampler
 
-LEAST = 0.01  # of the mean gradient: a node that has learned all can still forget it
+LEAST = 0.5  # of the mean norm: gradients grow with dropout and with time, and divide the loss
 
 
 @dataclass(kw_only=True)
@@ -21,7 +21,8 @@ class MinimalVarianceSampler(LayerSampler):
 
     MVS-GCN (Cong et al., 2020): that is the choice of least variance, once a node's loss is divided
     by its probability. Norms are those of the last `snapshot`, which a trainer takes at the start
-    of an epoch; before the first all are alike. Below the batch, layers are sampled as in LADIES.
+    of an epoch, and count as half their mean at least; before the first all are alike. Below the
+    batch, layers are sampled as in LADIES.
     """
 
     wants_gradients: ClassVar[bool] = True

@@ -23,7 +23,7 @@ def test_every_cell_has_the_same_settings_but_method_and_seed(make_plan):
             asked = {"hidden": 8, "layers": 3, "dropout": 0.1}
             assert network["layers"] == 3
             assert all(network[name] == asked[name] for name in asked if name in network)
-            assert (training.lr, training.epochs, training.patience) == (0.02, 7, 20)
+            assert (training.lr, training.epochs, training.patience) == (0.02, 7, 10)
 
 
 def test_each_method_runs_once_before_any_runs_twice(make_plan):

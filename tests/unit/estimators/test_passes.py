@@ -109,3 +109,27 @@ def test_with_dropout_histories_are_written_before_or_after_the_loss(make_graph,
     trainer.backbone.register_forward_pre_hook(note)
     trainer.batch_loss(batch_of(trainer))
     assert events == (["record", "loss"] if first else ["loss", "record"])
+
+
+@pytest.mark.parametrize("method", ["vr-gcn", "mvs-gcn"])
+def test_control_variates_drop_from_the_past_what_they_drop_now(make_graph, method):
+    """What is sampled is the change alone, whatever was dropped."""
+    trainer = trainer_of(make_graph(), method, dropout=0.5, exact_first_hop=False)
+    trainer.refresh_histories()
+    estimator, found = trainer.method.estimator, {}
+
+    def aggregate(step, compute=estimator.aggregate):
+        agg = compute(step)
+        found.setdefault(step.depth, (step, agg))  # of the pass for the loss
+        return agg
+
+    estimator.aggregate = aggregate
+    trainer.backbone.train()
+    trainer.batch_loss(batch_of(trainer))
+    step, agg = found[1]
+    assert bool((step.mask == 0).any())
+    # what has changed is sampled; what has not is exact
+    past = estimator.histories[1]
+    full = step.layer.aggregate(past.pull(step.block.full.src_ids), step.block.full)
+    change = step.h - past.pull(step.block.src_ids) * step.mask
+    torch.testing.assert_close(agg, full + step.layer.aggregate(change, step.block))
