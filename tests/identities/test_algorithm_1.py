@@ -102,9 +102,9 @@ class Slow:
         drawn = [None]
         for block in batch.blocks:
             sample = {}
-            each = block.edges.num_edges // block.num_dst
+            first = block.edges.indptr.tolist()
             for i, v in enumerate(block.dst_ids.tolist()):
-                edges = range(i * each, (i + 1) * each)
+                edges = range(first[i], first[i + 1])
                 sample[v] = [
                     int(block.src_ids[block.edges.col[e]])
                     for e in edges

@@ -16,7 +16,7 @@ from graphfm.comparison.plan import Plan
 from graphfm.comparison.report import as_text, table
 from graphfm.comparison.running import compare as run_comparison
 from graphfm.comparison.running import default_path
-from graphfm.comparison.sweep import Sweep
+from graphfm.comparison.sweep import Sweep, own_settings
 
 WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
 
@@ -29,11 +29,21 @@ def compare(
     dataset: Annotated[
         str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.")
     ] = "debian",
-    backbone: Annotated[str, _option(WHAT, "The network: sage, gcn, gcnii, pna or mlp.")] = "sage",
+    backbone: Annotated[
+        str, _option(WHAT, "The network; 'graphfm backbones' lists them.")
+    ] = "sage",
     methods: Annotated[
         str, _option(WHAT, "Names with commas between, or all; 'graphfm methods' lists them.")
     ] = "all",
     seeds: Annotated[int, _option(WHAT, "Trainings of each method.")] = 3,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of one method: graphsage.fanout=2,2. Can be given several times.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     sweep: Annotated[
         str | None,
         _option(WHAT, "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.", False),
@@ -68,8 +78,10 @@ def compare(
     More methods, seeds or values may join later, in the same folder.
     Time to the best epoch counts preparation, not evaluation. Exit code 1: a training failed.
     """
-    options = {key: value for key, value in locals().items() if key not in ("out", "json")}
+    given = locals()
+    options = {name: given[name] for name in given if name not in ("out", "json", "settings")}
     options["sweep"] = None if sweep is None else Sweep.parse(sweep)
+    options["own"] = own_settings(settings or [])
     plan = Plan.make(**options)
     path = out or default_path(plan)
     view = comparison_view(plan)

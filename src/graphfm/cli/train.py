@@ -173,7 +173,9 @@ def train(
     epochs: Annotated[int | None, _option(TRAINING, "Most epochs to train.", "100")] = None,
     max_seconds: Annotated[
         float | None,
-        _option(TRAINING, "Seconds of training after which no epoch begins; 0 is no limit.", "0"),
+        _option(
+            TRAINING, "Seconds, with preparation, after which no epoch begins; 0 is no limit.", "0"
+        ),
     ] = None,
     patience: Annotated[
         int | None,

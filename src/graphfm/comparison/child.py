@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
@@ -41,10 +43,12 @@ def main(request: Mapping[str, Any]) -> NoReturn:
 def train_cell(request: Mapping[str, Any]) -> Outcome:
     """The outcome, whatever goes wrong."""
     try:
-        trainer = _build(request)
-        if isinstance(trainer, Outcome):
-            return trainer
-        return Outcome(status=FINISHED, score=trainer.fit())
+        with _warnings() as warnings:
+            trainer = _build(request)
+            if isinstance(trainer, Outcome):
+                return trainer
+            score = trainer.fit()
+        return Outcome(status=FINISHED, score=score, warning=next(iter(warnings), None))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, InputError):  # one that only training brings about
@@ -54,6 +58,20 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
         if is_out_of_memory(error):
             reason = "there is not enough memory"
         return Outcome(status=FAILED, error=" ".join(reason.split()))
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What the package warns of, as it comes."""
+    found = list[str]()
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("graphfm")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
 
 
 def _warm_up(device: str) -> None:

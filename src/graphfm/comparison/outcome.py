@@ -19,6 +19,7 @@ class Outcome:
     score: Score | None = None
     error: str | None = None  # one line
     details: str | None = None  # the end of what the process said of it
+    warning: str | None = None  # of a training that finished, what one should know
 
     def __post_init__(self) -> None:
         assert (self.status == FINISHED) == (self.score is not None)
@@ -40,4 +41,5 @@ class Outcome:
             score=None if score is None else Score(**score),
             error=record["error"],
             details=record["details"],
+            warning=record.get("warning"),
         )

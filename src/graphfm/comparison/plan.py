@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,11 +45,19 @@ class Plan:
         budget_seconds: float | None = None,
         patience: int = 10,
         sweep: Sweep | None = None,
+        own: Mapping[str, Mapping[str, Any]] | None = None,
         device: str = "auto",
         **options: Any,
     ) -> Plan:
-        """The plan for names and flat options; None is not given."""
+        """The plan for names and flat options, as on the command line; None is not given.
+
+        `options` are for all methods; `own` has those of one method, such as
+        `{"graphsage": {"fanout": (2, 2)}}`.
+        """
         names = _method_names(methods)
+        own = own or {}
+        for name in own:
+            known_name("method", name, tuple(names))
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}
@@ -59,7 +67,7 @@ class Plan:
         if sweep is not None:
             _check_sweep(sweep, names, shared.backbone, options)
         entries = tuple(
-            _entry(name, value, shared, sweep, seeds, options)
+            _entry(name, value, shared, sweep, seeds, {**options, **own.get(name, {})})
             for name in names
             for value in _values(name, shared.backbone, sweep)
         )
@@ -179,9 +187,9 @@ def _entry(
 
 def _check_values(entries: Iterable[Entry]) -> None:
     """A value that nobody takes is a slip; one that some do not take is a row that says so."""
-    by_value: dict[Value | None, list[Entry]] = {}
+    by_value: dict[str, list[Entry]] = {}
     for entry in entries:
-        by_value.setdefault(entry.value, []).append(entry)
+        by_value.setdefault(repr(entry.value), []).append(entry)
     for same in by_value.values():
         if all(entry.refusal is not None for entry in same):
             raise InputError(same[0].refusal)

@@ -23,15 +23,19 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 LONGEST_NOTE = 100  # characters, in a table for people
 
 
-def table(rows: Sequence[Row], sweep: str | None = None) -> list[list[str]]:
-    """Cells as text, the header first; a last column for notes where there are any."""
+def table(
+    rows: Sequence[Row], sweep: str | None = None, *, settings: bool = False
+) -> list[list[str]]:
+    """Cells as text, the header first; last columns for settings, and for notes if there are."""
     notes = any(row.note for row in rows)
-    header = ["method", *([sweep] if sweep else []), *COLUMNS, *(["note"] if notes else [])]
+    last = [*(["settings"] if settings else []), *(["note"] if notes else [])]
+    header = ["method", *([sweep] if sweep else []), *COLUMNS, *last]
     body = [
         [
             row.method,
             *([_value(row)] if sweep else []),
             *(show(row) for show in COLUMNS.values()),
+            *([row.settings] if settings else []),
             *([_short(row.note)] if notes else []),
         ]
         for row in rows
@@ -42,7 +46,7 @@ def table(rows: Sequence[Row], sweep: str | None = None) -> list[list[str]]:
 def as_text(cells: Sequence[Sequence[str]]) -> str:
     """Aligned columns: names and notes to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = {"method", "note"}
+    left = {"method", "settings", "note"}
     lines = []
     for line in cells:
         padded = [
@@ -55,7 +59,7 @@ def as_text(cells: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(cells: Sequence[Sequence[str]]) -> str:
     header, *body = cells
-    rule = ["---" if name in ("method", "note") else "---:" for name in header]
+    rule = ["---" if name in ("method", "settings", "note") else "---:" for name in header]
     lines = ["| " + " | ".join(_escape(text) for text in line) + " |" for line in (header, *body)]
     return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
 
@@ -64,7 +68,8 @@ def describe(plan: Plan) -> str:
     """One line: what all rows share."""
     run, training = plan.shared, plan.shared.training
     seconds = training.max_seconds
-    budget = f"{seconds:g} s" if seconds else f"{training.epochs} epochs"
+    epochs = f"{training.epochs} epoch{'' if training.epochs == 1 else 's'}"
+    budget = f"{seconds:g} s" if seconds else epochs
     network = run.backbone_settings
     layers = "" if plan.sweep and plan.sweep.name == "layers" else f" of {network['layers']} layers"
     return (
@@ -73,27 +78,34 @@ def describe(plan: Plan) -> str:
     )
 
 
-def write_report(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
-    """`table.md`, `table.csv` and the pictures, each whole or not at all."""
-    from graphfm.comparison.picture import draw_comparison, draw_sweep
-
+def write_tables(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
+    """`table.md` and `table.csv`, each whole or not at all."""
     sweep = None if plan.sweep is None else plan.sweep.name
     with atomic_path(path / "table.md") as unfinished:
-        text = f"{describe(plan)}\n\n{as_markdown(table(rows, sweep))}"
+        text = f"{describe(plan)}\n\n{as_markdown(table(rows, sweep, settings=True))}"
         unfinished.write_text(text, encoding="utf-8")
     with atomic_path(path / "table.csv") as unfinished:
         _write_csv(unfinished, rows, sweep)
+
+
+def write_report(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
+    """The tables and the pictures."""
+    from graphfm.comparison.picture import draw_comparison, draw_sweep
+
+    write_tables(path, plan, rows)
     if not any(row.scores for row in rows):
         return
-    with atomic_path(path / "comparison.png") as unfinished:
-        draw_comparison(rows, describe(plan), unfinished)
-    if plan.sweep is not None:
+    if plan.sweep is None:
+        with atomic_path(path / "comparison.png") as unfinished:
+            draw_comparison(rows, describe(plan), unfinished)
+    else:
         with atomic_path(path / "sweep.png") as unfinished:
             draw_sweep(rows, plan.sweep, describe(plan), unfinished)
 
 
 def _write_csv(path: Path, rows: Sequence[Row], sweep: str | None) -> None:
     names = ["method", "backbone", "value", "seeds", "test", "test_std", *MEANS, "failed", "note"]
+    names.append("settings")
     header = [sweep if sweep and name == "value" else name for name in names]
     if sweep is None:
         names.remove("value")

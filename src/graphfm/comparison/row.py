@@ -10,6 +10,7 @@ from typing import Any
 from graphfm.comparison.entry import Entry
 from graphfm.comparison.outcome import FAILED, UNDEFINED, Outcome
 from graphfm.comparison.sweep import Value
+from graphfm.run import backbone_of
 from graphfm.training.watcher import Score
 
 MEANS = (
@@ -28,6 +29,7 @@ class Row:
     scores: tuple[Score, ...]
     num_failed: int = 0
     note: str = ""
+    settings: str = ""  # of the method, and of its network where that is its own
 
     @classmethod
     def make(cls, entry: Entry, outcomes: Mapping[str, Outcome]) -> Row:
@@ -37,7 +39,7 @@ class Row:
         failed = [o.error or "" for o in ended if o.status == FAILED]
         if entry.refusal is not None:
             undefined.append(entry.refusal)
-        note = ""
+        note = next((o.warning for o in ended if o.warning), "")
         if failed:
             note = f"{len(failed)} of {len(entry.cells)} failed: {failed[0]}"
         if undefined:
@@ -49,6 +51,7 @@ class Row:
             scores=tuple(o.score for o in ended if o.score is not None),
             num_failed=len(failed),
             note=note,
+            settings=_settings(entry),
         )
 
     @property
@@ -89,7 +92,22 @@ class Row:
             "tests": self.tests,
             "failed": self.num_failed,
             "note": self.note,
+            "settings": self.settings,
         }
+
+
+def _settings(entry: Entry) -> str:
+    """What the method was told, and with which network if that was not the one of the table."""
+    if not entry.cells:
+        return ""
+    run = entry.cells[0].run
+    shown = [f"network {run.backbone}"] if backbone_of(run.method) else []
+    for name, value in run.method_settings.items():
+        values = value if isinstance(value, tuple) else (value,)
+        words = {True: "yes", False: "no"}
+        text = ",".join(words[v] if isinstance(v, bool) else str(v) for v in values)
+        shown.append(f"{name} {text}")
+    return ", ".join(shown)
 
 
 def _mean(values: Sequence[float]) -> float | None:

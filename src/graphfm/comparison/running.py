@@ -13,7 +13,7 @@ from graphfm.comparison.observer import Observer
 from graphfm.comparison.outcome import UNDEFINED, Outcome
 from graphfm.comparison.plan import Plan
 from graphfm.comparison.process import run_in_child
-from graphfm.comparison.report import write_report
+from graphfm.comparison.report import write_report, write_tables
 from graphfm.comparison.row import Row
 from graphfm.comparison.store import Store
 from graphfm.data.datasets import load
@@ -47,15 +47,18 @@ def compare(
         todo = [pair for pair in cells if not _settled(*pair, store.outcomes)]
         done = len(cells) - len(todo)
         observer.on_begin(rows, done, len(cells))
-        for number, (entry, cell) in enumerate(todo, start=done + 1):
-            if _undefined(entry, store.outcomes):  # another seed has told
-                continue
-            observer.on_start(cell, number)
-            outcome = run_cell(cell, fingerprint, path / SCRATCH)
-            store.add(cell, outcome)
-            rows = _rows(plan, store.outcomes)
-            observer.on_end(cell, outcome, rows)
-        write_report(path, plan, rows)
+        try:
+            for number, (entry, cell) in enumerate(todo, start=done + 1):
+                if _undefined(entry, store.outcomes):  # another seed has told
+                    continue
+                observer.on_start(cell, number)
+                outcome = run_cell(cell, fingerprint, path / SCRATCH)
+                store.add(cell, outcome)
+                rows = _rows(plan, store.outcomes)
+                observer.on_end(cell, outcome, rows)
+                write_tables(path, plan, rows)
+        finally:
+            write_report(path, plan, rows)  # of what there is
     return rows
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from graphfm.errors import InputError
 
@@ -26,8 +28,27 @@ class Sweep:
             raise InputError(
                 f"sweep is {text!r}; expected a name and its values, such as fanout=1,2,4"
             )
-        found = tuple(dict.fromkeys(_value(part) for part in parts))
+        values_of = (_value(part) for part in parts)
+        found = tuple({(type(v) is bool, v): v for v in values_of}.values())  # True == 1
         return cls(name.strip().removeprefix("--").replace("-", "_"), found)
+
+
+def own_settings(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """["graphsage.fanout=2,2"] -> {"graphsage": {"fanout": (2, 2)}}."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        place, _, values = text.partition("=")
+        method, _, name = place.partition(".")
+        parts = [part.strip() for part in values.split(",")]
+        if not method.strip() or not name.strip() or not all(parts):
+            raise InputError(
+                f"set is {text!r}; expected a method, its option and a value, such as "
+                "graphsage.fanout=2,2"
+            )
+        value = tuple(_value(part) for part in parts)
+        option = name.strip().replace("-", "_")
+        found.setdefault(method.strip(), {})[option] = value if len(value) > 1 else value[0]
+    return found
 
 
 def _value(text: str) -> Value:

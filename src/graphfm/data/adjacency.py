@@ -22,7 +22,7 @@ class Factors:
     diagonal: Tensor | None = None
 
 
-Normalize = Callable[[Tensor, Tensor], Factors]  # of weighted degrees, and who has a loop
+Normalize = Callable[[Tensor, Tensor], Factors]  # of weighted degrees, and of loops' weights
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Adjacency:
 
     @staticmethod
     def of(graph: Graph, normalize: Normalize) -> Adjacency:
-        factors = normalize(graph.weighted_degree, graph.has_loop)
+        factors = normalize(graph.weighted_degree, graph.loop_weight)
         return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize)
 
     @staticmethod
@@ -56,10 +56,10 @@ class Adjacency:
         `diagonal` adds that much of the matrix's diagonal once more (Cluster-GCN, equation 11).
         """
 
-        def normalize(degree: Tensor, has_loop: Tensor) -> Factors:
-            own = (~has_loop).to(torch.float32)
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
+            own = (loop == 0).to(torch.float32)
             scale = _safe_power(degree + own, -0.5)
-            return Factors(scale, scale, (own + diagonal) * scale.square())
+            return Factors(scale, scale, (own + diagonal * (own + loop)) * scale.square())
 
         return Adjacency.of(graph, normalize)
 
@@ -127,9 +127,9 @@ class Adjacency:
         raw = torch.ones(row.numel(), device=ids.device) if weight is None else weight[position]
         indptr = offsets(torch.bincount(row, minlength=ids.numel()))
         degree = torch.segment_reduce(raw.double(), "sum", offsets=indptr, initial=0).float()
-        has_loop = torch.zeros_like(degree, dtype=torch.bool)
-        has_loop[row[row == col]] = True
-        factors = self.normalize(degree, has_loop)
+        loops = torch.where(row == col, raw, 0.0).double()
+        loops = torch.segment_reduce(loops, "sum", offsets=indptr, initial=0).float()
+        factors = self.normalize(degree, loops)
         scaled = raw if factors.row is None else raw * factors.row[row]
         scaled = scaled if factors.col is None else scaled * factors.col[col]
         edges = Edges(indptr.int(), col.int(), scaled, ids.numel())

@@ -174,12 +174,15 @@ class Graph:
         return sums.float()  # added up in double: a hub has more edges than float32 has digits for
 
     @property
-    def has_loop(self) -> Tensor:
-        """[num_nodes] bool, true where a node is its own neighbour."""
-        loops = torch.zeros(self.num_nodes, dtype=torch.bool, device=self.device)
-        targets = self._targets()
-        loops[targets[targets == self.indices]] = True
-        return loops
+    def loop_weight(self) -> Tensor:
+        """[num_nodes] float32 weight of the edges from a node to itself; 0 where there is none."""
+        position = (self._targets() == self.indices).nonzero().squeeze(1)
+        ids = self.indices[position].long()
+        weight = torch.ones(ids.numel(), device=self.device)
+        if self.edge_weight is not None:
+            weight = self.edge_weight[position]
+        first = offsets(torch.bincount(ids, minlength=self.num_nodes))  # they are sorted by target
+        return torch.segment_reduce(weight.double(), "sum", offsets=first, initial=0).float()
 
     @cached_property
     def _out_edges(self) -> tuple[Tensor, Tensor, Tensor]:

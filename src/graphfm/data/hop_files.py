@@ -65,9 +65,13 @@ class HopFiles:
             self.path(hop).write_bytes(self.header)
             self.written.append(Written(0, 0))
         before = self.written[hop - 1]
-        with self.path(hop).open("r+b") as stream:  # not mapped: a full disk is an error, no crash
-            stream.seek(len(self.header) + before.num_rows * self.row_bytes)
-            stream.write(data.data)
+        try:
+            with self.path(hop).open("r+b") as stream:  # not mapped: a full disk is no crash
+                stream.seek(len(self.header) + before.num_rows * self.row_bytes)
+                stream.write(data.data)
+        except OSError:
+            self.path(hop).unlink(missing_ok=True)  # what does not fit leaves room for others
+            raise
         checksum = zlib.crc32(data.data, before.checksum)
         self.written[hop - 1] = Written(before.num_rows + len(data), checksum)
         record = {"format": FORMAT, "key": self.key, "hops": self.written}
@@ -98,6 +102,8 @@ class HopFiles:
             except BlockingIOError:
                 log.info("another process computes the same hops: waiting for it")
                 fcntl.flock(stream, fcntl.LOCK_EX)
+            except OSError:  # a file system without locks, where nobody waits
+                pass
             yield  # the lock ends with the file, or with the process
 
     @property

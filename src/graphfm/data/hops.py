@@ -98,7 +98,12 @@ def _chunks(
 def _key(adjacency: Adjacency) -> str:
     """Names hops by what they follow from: the graph, the matrix, and who adds up its rows."""
     graph = adjacency.graph
-    digest = hashlib.blake2b(f"{graph.fingerprint} {graph.device.type}".encode(), digest_size=16)
-    for factor in (adjacency.row_scale, adjacency.col_scale, adjacency.self_weight):
-        digest.update(b"none" if factor is None else factor.cpu().contiguous().numpy().data)
+    digest = hashlib.blake2b(graph.device.type.encode(), digest_size=16)
+    parts = (graph.indptr, graph.indices, graph.edge_weight, graph.x)  # not labels and splits
+    for part in (*parts, adjacency.row_scale, adjacency.col_scale, adjacency.self_weight):
+        if part is None:
+            digest.update(b"none")
+            continue
+        digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
+        digest.update(part.cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()

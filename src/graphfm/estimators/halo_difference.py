@@ -11,6 +11,7 @@ from graphfm.batch import Block, Targets, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.compensation import Compensation
+from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
@@ -41,6 +42,8 @@ class HaloDifference(Estimator):
                 "allow; use sage, gcn or gcnii, or pna with --aggregators mean"
             )
         first = 0 if self.first_hop is None else 1
+        if self.first_hop is not None and len(layers) < 3:
+            logger.warning(NOTHING_TO_READ, len(layers))
         self.layers = layers
         self.known = {d: new_table(layers[d].in_width) for d in range(first, len(layers))}
         self.sums = {d: new_table(layers[d].agg_width) for d in self.known}

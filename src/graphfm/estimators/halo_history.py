@@ -18,6 +18,10 @@ from graphfm.norm import frozen_statistics
 from graphfm.tables.base import NodeTable
 
 logger = logging.getLogger("graphfm")
+NOTHING_TO_READ = (
+    "with the exact first hop a network of %d layers reads nothing from the past, and gas, "
+    "graphfm-ob and graphfm-delta are the same; use more layers, or --no-exact-first-hop"
+)
 PARTIALS = ("rescaled", "sum")
 STARTS = ("fresh", "zero")
 
@@ -62,12 +66,8 @@ class HaloHistory(Estimator):
         moves = max(self.betas) > 0
         self.written = [new_table(1, exact=True) for _ in self.histories] if moves else []
         self.first_layer = layers[0] if layers else None
-        if self.first_hop is not None and max(self.betas) > 0 and len(self.histories) < 2:
-            logger.warning(
-                "with the exact first hop a network of %d layers reads nothing from the past, so "
-                "beta moves nothing; use --no-exact-first-hop, or more layers",
-                len(layers),
-            )
+        if self.first_hop is not None and len(self.histories) < 2:
+            logger.warning(NOTHING_TO_READ, len(layers))
         if self.compensate:
             self.compensation = Compensation(layers, new_table)
 

@@ -53,6 +53,7 @@ class ClusterSampler(Sampler):
         part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
         self.induced = None if self.halo else InducedEdges(graph)
+        self.place = torch.full((graph.num_nodes,), -1, device=graph.device)  # between calls
         self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
@@ -76,9 +77,9 @@ class ClusterSampler(Sampler):
         """The halo as targets, the batch as sources: rows of the matrix that the batch can fill."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         source, neighbor_ids, position = self.adjacency.graph.out_edges_of(block.dst_ids)
-        place = torch.full((self.adjacency.graph.num_nodes,), -1, device=halo_ids.device)
-        place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
-        row = place[neighbor_ids]
+        self.place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
+        row = self.place[neighbor_ids]
+        self.place[halo_ids] = -1
         keep = (row >= 0).nonzero().squeeze(1)
         keep = keep[torch.argsort(row[keep], stable=True)]
         row, source, position = row[keep], source[keep], position[keep]

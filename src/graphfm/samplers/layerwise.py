@@ -7,7 +7,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.adjacency import Adjacency, targets_first
-from graphfm.samplers.importance import as_chances, column_chances, draw
+from graphfm.samplers.importance import Chances, as_chances, column_chances
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 
@@ -40,7 +40,7 @@ class LayerSampler(SeedSampler):
         super().prepare(adjacency, num_layers)
         self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)
         if not self.dependent:
-            self.chances = column_chances(adjacency)
+            self.chances = Chances(column_chances(adjacency))
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []
@@ -82,10 +82,11 @@ class LayerSampler(SeedSampler):
             return torch.ones_like(weight)
         if self.dependent:
             distinct, place = torch.unique(neighbor_ids, return_inverse=True)
-            chances = torch.zeros_like(distinct).index_add_(0, place, as_chances(weight.square()))
+            squares = as_chances(weight.double().square())
+            chances = Chances(torch.zeros_like(distinct).index_add_(0, place, squares))
         else:
             chances, place = self.chances, neighbor_ids
-        drawn, factor = draw(chances, number, rng)
+        drawn, factor = chances.draw(number, rng)
         found = torch.searchsorted(drawn, place).clamp(max=drawn.numel() - 1)
         return torch.where(drawn[found] == place, factor[found], 0.0)
 

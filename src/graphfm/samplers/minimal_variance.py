@@ -9,7 +9,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.data.adjacency import Adjacency
-from graphfm.samplers.importance import inclusion, systematic
+from graphfm.samplers.importance import Inclusion, inclusion
 from graphfm.samplers.layerwise import LayerSampler
 
 LEAST = 0.5  # of the mean norm: gradients grow with dropout and with time, and divide the loss
@@ -40,8 +40,8 @@ class MinimalVarianceSampler(LayerSampler):
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         steps = -(-self.train_ids.numel() // self.batch_size)
-        chance = self.probability[self.train_ids]
-        return [self.train_ids[systematic(chance, rng)] for _ in range(steps)]
+        chosen = Inclusion(self.probability[self.train_ids], rng)
+        return (self.train_ids[chosen.draw(rng)] for _ in range(steps))
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         weight = 1 / (self.probability[seeds] * self.train_ids.numel())

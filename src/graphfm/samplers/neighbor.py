@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphfm.batch import Batch, Block, Edges
+from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
@@ -25,8 +25,8 @@ class NeighborSampler(SeedSampler):
     r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
     for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
     the same row, both times; different nodes pick independently. Nothing is sorted and no duplicate
-    removed: every shape follows from the number of seeds alone, which it exceeds by a factor of
-    fanout + 1 for each layer.
+    removed, so every shape follows from the number of seeds alone, which it exceeds by a factor of
+    fanout + 1 for each layer; only where that is more than the graph has nodes, each is read once.
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
@@ -66,19 +66,34 @@ class NeighborSampler(SeedSampler):
             position = position.clamp(max=indices.numel() - 1)  # an isolated node points anywhere
             neighbor_ids = indices[position].long()
             weight = factor * self.adjacency.weights(targets, neighbor_ids, position)
-        first = torch.arange(num_dst + 1, dtype=torch.int32, device=dst_ids.device) * fanout
-        col = torch.arange(
-            num_dst, num_dst * (fanout + 1), dtype=torch.int32, device=dst_ids.device
-        )
-        src_ids = torch.cat([dst_ids, neighbor_ids])
+        if neighbor_ids.numel() > self.adjacency.graph.num_nodes:
+            neighbor_ids, edges = _each_once(neighbor_ids, weight, factor.view(num_dst, fanout))
+        else:
+            edges = _side_by_side(weight, num_dst, fanout)
         own = self.adjacency.self_weight
         return Block(
-            src_ids,
-            Edges(first, col, weight, src_ids.numel(), fanout),
+            torch.cat([dst_ids, neighbor_ids]),
+            edges,
             self.adjacency.graph.degree[dst_ids].float(),
             None if own is None else own[dst_ids],
             full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
         )
+
+
+def _side_by_side(weight: Tensor, num_dst: int, fanout: int) -> Edges:
+    """Every pick is a source of its own, behind the targets."""
+    first = torch.arange(num_dst + 1, dtype=torch.int32, device=weight.device) * fanout
+    col = torch.arange(num_dst, num_dst * (fanout + 1), dtype=torch.int32, device=weight.device)
+    return Edges(first, col, weight, num_dst * (fanout + 1), fanout)
+
+
+def _each_once(neighbor_ids: Tensor, weight: Tensor, factor: Tensor) -> tuple[Tensor, Edges]:
+    """The distinct neighbours, and the edges to them; picks that only fill a row are left out."""
+    real = factor.flatten().nonzero().squeeze(1)
+    ids, place = torch.unique(neighbor_ids[real], return_inverse=True)
+    num_dst, first = factor.size(0), offsets((factor != 0).sum(dim=1))
+    col = (num_dst + place).int()
+    return ids, Edges(first.int(), col, weight[real], num_dst + ids.numel())
 
 
 def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
-from graphfm.samplers.importance import as_chances, column_chances, draw
+from graphfm.samplers.importance import Chances, as_chances, column_chances
 from graphfm.samplers.induced import InducedEdges
 
 SUBGRAPHS = ("node", "edge", "walk")
@@ -22,7 +22,8 @@ class SaintSampler(Sampler):
     """The subgraph induced by the nodes that `budget` draws touch.
 
     Draws are of nodes (by the squared norm of their column), edges (by 1 / deg u + 1 / deg v; both
-    ends are in) or roots of walks of `walk_length` steps. Subgraphs are drawn beforehand until they
+    ends are in) or roots of walks of `walk_length` steps. A node that could never be drawn so has
+    the least chance of any. Subgraphs are drawn beforehand until they
     hold `coverage` times the nodes of the graph: with C_v and C_uv the number of those that have
     node v and edge (u, v), edges are multiplied by C_v / C_uv (which makes v's aggregate unbiased,
     given that v is there) and losses by (subgraphs / C_v) / training nodes (which makes the batch's
@@ -47,9 +48,14 @@ class SaintSampler(Sampler):
         self.adjacency, self.num_layers, graph = adjacency, num_layers, adjacency.graph
         self.induced = InducedEdges(graph)
         if self.subgraph == "node":
-            self.chances = column_chances(adjacency)
+            self.chances = Chances(_above_zero(column_chances(adjacency)))
         elif self.subgraph == "edge":
-            self.chances = _edge_chances(adjacency)
+            alone = (graph.degree == 0) & (
+                torch.bincount(graph.indices, minlength=graph.num_nodes) == 0
+            )
+            self.alone = alone.nonzero().squeeze(1)
+            chances = torch.cat([_edge_chances(adjacency), torch.zeros_like(self.alone)])
+            self.chances = Chances(_above_zero(chances))
         self.whole = self.budget >= (
             graph.num_edges if self.subgraph == "edge" else graph.num_nodes
         )
@@ -92,11 +98,13 @@ class SaintSampler(Sampler):
         if self.whole:
             return torch.arange(graph.num_nodes, device=graph.device)
         if self.subgraph == "node":
-            return draw(self.chances, self.budget, rng)[0]
+            return self.chances.draw(self.budget, rng)[0]
         if self.subgraph == "edge":
-            position, _ = draw(self.chances, self.budget, rng)
+            drawn, _ = self.chances.draw(self.budget, rng)
+            position = drawn[drawn < graph.num_edges]
             target = torch.searchsorted(graph.indptr, position, right=True) - 1
-            touched = torch.cat([target, graph.indices[position].long()])
+            lone = self.alone[drawn[drawn >= graph.num_edges] - graph.num_edges]
+            touched = torch.cat([target, graph.indices[position].long(), lone])
         else:
             touched = self._walks(rng)
         distinct: Tensor = torch.unique(touched)
@@ -121,6 +129,12 @@ def walk_step(adjacency: Adjacency, here: Tensor, rng: torch.Generator) -> Tenso
     degree = graph.degree[here]
     position = (graph.indptr[here] + (dice * degree).long()).clamp(max=graph.num_edges - 1)
     return torch.where(degree > 0, graph.indices[position].long(), here)
+
+
+def _above_zero(chances: Tensor) -> Tensor:
+    """Give what has no chance the least that any has: nobody's loss may be left out for ever."""
+    least = int(chances[chances > 0].min()) if bool((chances > 0).any()) else 1
+    return chances.clamp(min=least)
 
 
 def _edge_chances(adjacency: Adjacency) -> Tensor:

@@ -52,7 +52,9 @@ class ShadowSampler(SeedSampler):
         super().prepare(adjacency, num_layers)
         graph, n = adjacency.graph, adjacency.graph.num_nodes
         source, target = graph.edge_index
-        self.edge_keys, self.edge_order = (target * n + source).sort()
+        self.edge_keys, self.edge_order = target * n + source, None
+        if bool((self.edge_keys[1:] < self.edge_keys[:-1]).any()):  # rows in an order of their own
+            self.edge_keys, self.edge_order = self.edge_keys.sort()
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         if self.num_layers == 0:
@@ -133,7 +135,9 @@ class ShadowSampler(SeedSampler):
         shift = torch.arange(which.numel(), device=ids.device) - offsets(count)[which]
         row = torch.cat([row, pair[which]])
         col = torch.cat([col, member[which]])
-        position = torch.cat([position, self.edge_order[first[which] + shift]])
+        found = first[which] + shift
+        found = found if self.edge_order is None else self.edge_order[found]
+        position = torch.cat([position, found])
         order = row.argsort(stable=True)
         return row[order], col[order], position[order]
 

@@ -20,7 +20,7 @@ class Training:
     weight_decay: float = 0.0
     schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
     clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
-    max_seconds: float = 0.0  # of training; the epoch that reaches it is the last; 0 is no limit
+    max_seconds: float = 0.0  # with preparation; the epoch that reaches it is the last; 0: no limit
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
     history: str = "fp32"  # type of the histories, where the method keeps any

@@ -139,8 +139,8 @@ class Trainer:
             self.backbone(x, batch, self.method.estimator)
 
     @torch.no_grad()
-    def refresh_histories(self) -> None:
-        """Write to every history what today's weights make of the whole graph."""
+    def refresh_histories(self) -> Tensor:
+        """Write to every history what today's weights make of the whole graph; return the last."""
         estimator, block = self.method.estimator, self.infer.adjacency.full_block()
         h = h0 = self._encoded()
         with evaluating(self.backbone):
@@ -151,14 +151,15 @@ class Trainer:
                 h = out
         if self.ages is not None:
             self.ages.refreshed()
+        return h
 
     @torch.no_grad()
     def _snapshot(self) -> None:
         """Tell the sampler the norms of the training nodes' gradients, and renew the histories."""
         mask = self.graph.train_mask
-        logits = self.infer(self.backbone)[mask]
+        with evaluating(self.backbone):
+            logits = self.backbone.decode(self.refresh_histories()[mask])
         self.method.sampler.snapshot(gradient_norms(logits, self.graph.y[mask]))
-        self.refresh_histories()
 
     def epoch(self) -> float:
         """One pass over the sampler's batches; returns the mean loss of training nodes."""
@@ -209,15 +210,16 @@ class Trainer:
     def _fit(self, watchers: Sequence[Watcher]) -> Score:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
         best_state: dict[str, Tensor] = {}
-        most_seconds = settings.max_seconds or math.inf
+        used, most_seconds = self.prepare_seconds, settings.max_seconds or math.inf
         for number in range(1, settings.epochs + 1):
             lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
             loss = self.epoch()
             seconds.append(time.perf_counter() - started)
+            used += seconds[-1]
             if not math.isfinite(loss):
                 raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
             val, stale = None, self._staleness(number)  # before a refresh, if there is one
-            last = number == settings.epochs or sum(seconds) >= most_seconds
+            last = number == settings.epochs or used >= most_seconds
             if number % settings.eval_every == 0 or last:
                 val = self._validate(number)
             improved = val is not None and val > best

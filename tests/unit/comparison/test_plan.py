@@ -4,6 +4,7 @@ import pytest
 
 from graphfm import InputError
 from graphfm.comparison import Plan, Sweep
+from graphfm.comparison.sweep import own_settings
 from graphfm.methods import METHODS
 from graphfm.run import options_of
 
@@ -128,3 +129,27 @@ def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
 def test_a_mistake_is_refused(make_plan, options, reason):
     with pytest.raises(InputError, match=reason):
         make_plan(**options)
+
+
+def test_a_method_can_be_told_something_of_its_own():
+    own = own_settings(["graphsage.fanout=2,3", "graphsage.batch-size=64", "full.lr=0.5"])
+    assert own == {"graphsage": {"fanout": (2, 3), "batch_size": 64}, "full": {"lr": 0.5}}
+    plan = Plan.make(methods=["full", "graphsage"], seeds=1, own=own)
+    full, sage = (entry.cells[0].run for entry in plan.entries)
+    assert (full.training.lr, sage.training.lr) == (0.5, 0.01)
+    assert (sage.method_settings["fanout"], sage.method_settings["batch_size"]) == ((2, 3), 64)
+
+
+@pytest.mark.parametrize("text", ["fanout=2", "graphsage.fanout", "graphsage.=2", ".fanout=2", ""])
+def test_a_setting_of_nobody_is_refused(text):
+    with pytest.raises(InputError, match="expected a method, its option and a value"):
+        own_settings([text])
+
+
+def test_a_setting_of_a_method_that_is_not_compared_is_refused():
+    with pytest.raises(InputError, match="there is no method 'gas'; there is full"):
+        Plan.make(methods=["full"], own={"gas": {"parts": 3}})
+
+
+def test_true_is_not_one():
+    assert Sweep.parse("fanout=1,true,1").values == (1, True)

@@ -95,7 +95,7 @@ def test_more_values_of_a_sweep_run_only_what_is_missing(tmp_path, make_plan, ru
     assert runner.ran == [
         "full, seed 0", "graphsage, fanout 1, seed 0", "graphsage, fanout 4, seed 0",
     ]  # fmt: skip
-    assert names(tmp_path) == FILES | {"sweep.png"}
+    assert names(tmp_path) == FILES - {"comparison.png"} | {"sweep.png"}
     runner.ran.clear()
     compare(make_plan(seeds=1, sweep=Sweep("fanout", (1, 2, 4))), tmp_path, run_cell=runner)
     assert runner.ran == ["graphsage, fanout 2, seed 0"]

@@ -269,6 +269,9 @@ def test_a_method_may_train_twice(make_graph):
     assert not method.sampler.first_hop_known
 
 
-def test_a_beta_that_moves_nothing_is_said(make_graph, caplog):
-    train(make_graph(), method="graphfm-ob", layers=2, parts=4, epochs=1)
-    assert "beta moves nothing" in caplog.text
+@pytest.mark.parametrize("method", ["gas", "graphfm-ob", "graphfm-delta"])
+def test_histories_that_are_never_read_are_said_to_be_so(make_graph, caplog, method):
+    train(make_graph(), method=method, layers=3, parts=4, epochs=1)
+    assert not caplog.text
+    train(make_graph(), method=method, layers=2, parts=4, epochs=1)
+    assert "reads nothing from the past" in caplog.text

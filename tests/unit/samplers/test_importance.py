@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm.data.adjacency import Adjacency
-from graphfm.samplers.importance import as_chances, column_chances, draw, inclusion, systematic
+from graphfm.samplers.importance import (
+    Chances,
+    Inclusion,
+    as_chances,
+    column_chances,
+    inclusion,
+)
 
 MARGIN = 5.0  # standard errors
 
@@ -31,6 +37,13 @@ def test_chances_are_squared_norms_of_columns(make_graph, kind):
     torch.testing.assert_close(found / found.sum(), want / want.sum(), rtol=1e-5, atol=1e-9)
 
 
+def test_columns_are_added_up_in_chunks(make_graph, monkeypatch):
+    adjacency = Adjacency.mean(make_graph(weighted=True))
+    want = column_chances(adjacency)
+    monkeypatch.setattr("graphfm.samplers.importance.CHUNK", 7)
+    assert torch.equal(column_chances(adjacency), want)
+
+
 def test_what_is_possible_stays_possible():
     chances = as_chances(torch.tensor([1.0, 0.0, 1e-30]))
     assert chances[0] > chances[2] > 0 == chances[1]
@@ -41,7 +54,7 @@ def test_draws_are_unbiased():
     weight = torch.tensor([5.0, 0.0, 1.0, 2.0, 0.5, 7.0])
     value, rng, found = torch.arange(6.0) + 1, generator(), []
     for _ in range(4000):
-        ids, factor = draw(as_chances(weight), 3, rng)
+        ids, factor = Chances(as_chances(weight)).draw(3, rng)
         assert 1 not in ids.tolist()
         assert (ids.diff() > 0).all()
         found.append((value[ids] * factor).sum())
@@ -51,7 +64,7 @@ def test_draws_are_unbiased():
 
 
 def test_a_budget_that_covers_all_takes_all():
-    ids, factor = draw(torch.tensor([3, 0, 1, 9]), 3, generator())
+    ids, factor = Chances(torch.tensor([3, 0, 1, 9])).draw(3, generator())
     assert ids.tolist() == [0, 2, 3]
     assert factor.tolist() == [1, 1, 1]
 
@@ -73,15 +86,26 @@ def test_inclusion_probabilities_add_up(size, number):
 def test_a_systematic_sample_has_a_fixed_size(seed, number):
     rng = generator(seed)
     probability = inclusion(torch.rand(20, generator=rng, dtype=torch.float64) + 0.01, number)
-    picked = systematic(probability, rng)
+    picked = Inclusion(probability, rng).draw(rng)
     assert abs(picked.numel() - number) <= 1  # one of rounding to whole shares
     assert picked.unique().numel() == picked.numel()
+
+
+def test_a_sample_includes_by_probability_in_one_order_too():
+    """Within an epoch the order stays, and only the start is drawn."""
+    probability = torch.tensor([1.0, 0.5, 0.25, 0.75, 0.05, 0.45], dtype=torch.float64)
+    rng, draws, count = generator(), 4000, torch.zeros(6)
+    chosen = Inclusion(probability, rng)
+    for _ in range(draws):
+        count[chosen.draw(rng)] += 1
+    error = (probability * (1 - probability) / draws).sqrt()
+    assert bool(((count / draws - probability).abs() <= MARGIN * error).all())
 
 
 def test_a_systematic_sample_includes_by_probability():
     probability = torch.tensor([1.0, 0.5, 0.25, 0.75, 0.05, 0.45], dtype=torch.float64)
     rng, draws, count = generator(), 4000, torch.zeros(6)
     for _ in range(draws):
-        count[systematic(probability, rng)] += 1
+        count[Inclusion(probability, rng).draw(rng)] += 1
     error = (probability * (1 - probability) / draws).sqrt()
     assert bool(((count / draws - probability).abs() <= MARGIN * error).all())

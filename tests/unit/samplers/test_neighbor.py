@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import weighted_sum
-from graphfm.samplers.neighbor import NeighborSampler, uniform_of
+from graphfm.samplers.neighbor import NeighborSampler, _side_by_side, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 DRAWS = 2000
@@ -149,10 +149,12 @@ def test_exact_for_the_nodes_with_few_neighbours(graph, fanout, seed, kind):
 def test_what_is_picked_are_in_neighbours(graph, fanout, seed):
     block = prepared(Adjacency.mean(graph), fanout).sample(everyone(graph), generator(seed))
     block = block.blocks[0]
-    weight = block.edges.weight.view(-1, fanout)
-    for node, picked in enumerate(neighbors(block).tolist()):
+    first, ids = block.edges.indptr.tolist(), block.src_ids[block.edges.col.long()].tolist()
+    for node in range(graph.num_nodes):
         true = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist()
-        counted = [u for u, w in zip(picked, weight[node].tolist(), strict=True) if w != 0]
+        row = slice(first[node], first[node + 1])
+        picked, weight = ids[row], block.edges.weight[row].tolist()
+        counted = [u for u, w in zip(picked, weight, strict=True) if w != 0]
         assert len(counted) == min(fanout, len(true))
         for u in set(counted):  # no edge twice
             assert counted.count(u) <= true.count(u)
@@ -248,6 +250,12 @@ def test_shapes_follow_from_the_number_of_seeds(graph, data):
     batch = prepared(Adjacency.mean(graph), *fanout).sample(seeds, generator(count))
     rows = count
     for block, each in zip(reversed(batch.blocks), reversed(fanout), strict=True):
+        if rows * each > graph.num_nodes:  # then each neighbour is there once
+            assert rows == block.num_dst
+            assert block.num_src <= rows + graph.num_nodes
+            neighbor_ids = block.src_ids[rows:]
+            assert neighbor_ids.unique().numel() == neighbor_ids.numel()
+            return
         assert (block.num_dst, block.edges.num_edges) == (rows, rows * each)
         assert block.edges.weight.shape == block.edges.col.shape
         assert torch.equal(block.edges.indptr.diff(), torch.full((rows,), each).int())
@@ -322,6 +330,24 @@ def test_starts_of_different_nodes_are_uniform_and_independent():
         counts = torch.bincount(cell[:, first] * cells + cell[:, second], minlength=cells**2)
         expected = draws / cells**2
         assert float(((counts - expected) ** 2 / expected).sum()) < 63 + 6 * 126**0.5
+
+
+@pytest.mark.parametrize("kind", ADJACENCIES)
+def test_a_crowd_of_picks_is_read_once_each_and_sums_the_same(kind, monkeypatch):
+    """With and without duplicates: the same neighbours, weights and estimates."""
+    graph = simple_graph(30, 12)
+    adjacency, ids = ADJACENCIES[kind](graph), everyone(graph)
+    few, many = prepared(adjacency, 3, 2), prepared(adjacency, 3, 2)
+    small = few.sample(ids, generator())
+    monkeypatch.setattr(
+        "graphfm.samplers.neighbor._each_once",
+        lambda neighbor_ids, weight, factor: (
+            neighbor_ids, _side_by_side(weight, *factor.shape),
+        ),
+    )  # fmt: skip
+    large = many.sample(ids, generator())
+    assert small.input_ids.numel() < large.input_ids.numel()
+    torch.testing.assert_close(estimate(small, graph.x), estimate(large, graph.x))
 
 
 # ---- epochs and settings

@@ -10,7 +10,7 @@ from graphfm.backbones import make_backbone
 from graphfm.data.adjacency import Adjacency
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.induced import InducedEdges
-from graphfm.samplers.saint import SaintSampler
+from graphfm.samplers.saint import SaintSampler, _edge_chances
 from graphfm.samplers.shadow import RESTART, ShadowSampler
 
 KINDS = ["mean", "symmetric"]
@@ -111,6 +111,38 @@ def test_edges_are_drawn_by_the_degrees_of_their_ends():
     assert abs(pair / rounds - want) < 5 * (want * (1 - want) / rounds) ** 0.5
 
 
+def test_one_way_edges_are_drawn_by_both_of_their_ends():
+    """0 -> 1, 0 -> 2, 1 -> 2: in-degrees 0, 1, 2, out-degrees 2, 1, 0."""
+    edges = torch.tensor([[0, 0, 1], [1, 2, 2]])
+    graph = Graph.from_edges(edges, torch.randn(3, 2))
+    chances = _edge_chances(Adjacency.mean(graph)).double()
+    want = torch.tensor([1 + 1 / 2, 1 / 2 + 1 / 2, 1 / 2 + 1]).double()
+    torch.testing.assert_close(chances / chances.sum(), want / want.sum())
+
+
+@pytest.mark.parametrize("subgraph", ["node", "edge", "walk"])
+def test_nodes_that_nobody_reads_are_drawn_too(subgraph):
+    """Losses add up to an unbiased mean though half of the nodes are alone, or are only readers."""
+    ids = torch.arange(40)
+    for edges in (
+        torch.randint(20, (2, 60), generator=generator()),  # 20 to 39 are alone
+        torch.stack([ids[:20], ids[20:]]),  # 20 to 39 read, and are not read
+        torch.empty(2, 0, dtype=torch.long),
+    ):
+        graph = Graph.from_edges(
+            edges, torch.randn(40, 2), ids % 2, train_mask=ids >= 20, val_mask=ids < 20
+        )
+        sampler, rng = SaintSampler(subgraph=subgraph, budget=10, coverage=300), generator()
+        sampler.prepare(Adjacency.mean(graph), 1)
+        totals = []
+        for _ in range(300):
+            batch = sampler.sample(sampler._draw(rng), rng)
+            totals.append(batch.loss_weight[graph.train_mask[batch.target_ids]].sum())
+        totals = torch.stack(totals).double()
+        error = totals.std() / len(totals) ** 0.5
+        assert abs(totals.mean() - 1) <= 6 * error + 1e-6, edges
+
+
 @pytest.mark.parametrize(
     "options", [{"subgraph": "star"}, {"budget": 0}, {"walk_length": 0}, {"coverage": 0}]
 )
@@ -138,14 +170,13 @@ def test_a_cluster_is_a_graph_of_its_own(make_graph, kind):
 
 def test_the_diagonal_can_be_enhanced(make_graph):
     """A + l diag(A), for training and inference alike."""
-    graph = make_graph(undirected=True)
+    graph = make_graph(weighted=True)
+    assert bool((graph.loop_weight > 0).any())
     plain, enhanced = (
         matrix(make_backbone("gcn", 7, 4, diagonal=d).adjacency(graph).full_block())
         for d in (0.0, 2.0)
     )
-    loops = graph.has_loop
-    want = plain + 2.0 * plain.diag().diag()
-    torch.testing.assert_close(enhanced[~loops], want[~loops])
+    torch.testing.assert_close(enhanced, plain + 2.0 * plain.diag().diag())
     with pytest.raises(InputError, match="diagonal is -1.0; expected 0 or more"):
         make_backbone("gcn", 7, 4, diagonal=-1.0)
 
