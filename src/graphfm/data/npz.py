@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from graphfm.data.npy import check_archive, check_header, read_header
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
 from graphfm.memory import available_memory
@@ -99,13 +100,7 @@ def write_graph(graph: Graph, path: Path) -> None:
 
 def _check_names(archive: zipfile.ZipFile) -> list[str]:
     """The keys of the arrays in it that make a graph."""
-    names = archive.namelist()
-    if len(set(names)) != len(names):
-        raise InputError("it holds two arrays of one name")
-    for info in archive.infolist():
-        archive.open(info).close()  # refuses a name that differs from the one beside the data
-        if info.comment:
-            raise InputError("its directory is damaged")  # the comment may be further entries
+    names = check_archive(archive)
     known = [key for key in REQUIRED + OPTIONAL if f"{key}.npy" in names]
     if missing := [key for key in REQUIRED if key not in known]:
         raise InputError(
@@ -119,32 +114,9 @@ def _check_member(archive: zipfile.ZipFile, key: str) -> int:
     """Bytes it takes to use the array; refuses a header that does not fit its archive entry."""
     info = archive.getinfo(f"{key}.npy")
     with archive.open(info) as stream:
-        shape, dtype = _read_header(stream)
-        start = stream.tell()
-    if dtype.hasobject:
-        raise InputError(f"{key} holds Python objects, which only pickle can read; save numbers")
-    if dtype.kind not in ("U" if key == "meta" else "biuf"):
-        raise InputError(
-            f"{key} holds {dtype} values; expected {'text' if key == 'meta' else 'numbers'}"
-        )
-    size = math.prod(shape) * dtype.itemsize
-    if size != info.file_size - start:
-        raise InputError(
-            f"{key} says {dtype} {list(shape)}, {size:,} bytes, but has {info.file_size - start:,}"
-        )
-    return size + math.prod(shape) * BUILDING.get(key, 8)
-
-
-def _read_header(stream: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in readers:
-        raise InputError(f"npy format {version} is not known; expected 1.0 or 2.0")
-    shape, _, dtype = readers[version](stream)
-    return shape, dtype
+        header = read_header(stream)
+    check_header(key, header, info.file_size, "U" if key == "meta" else "biuf")
+    return header.num_bytes + math.prod(header.shape) * BUILDING.get(key, 8)
 
 
 def _read_member(archive: zipfile.ZipFile, key: str) -> Array:
