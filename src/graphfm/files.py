@@ -1,11 +1,14 @@
 """Files that appear whole or not at all."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from graphfm.errors import InputError
+
+log = logging.getLogger("graphfm")
 
 
 @contextmanager
@@ -29,6 +32,32 @@ def cache_folder(name: str) -> Path:
     """Where things of a kind are kept: in $GRAPHFM_CACHE, or else in the user's cache folder."""
     user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(os.environ.get("GRAPHFM_CACHE") or Path(user, "graphfm")) / name
+
+
+def data_folder(root: str | Path | None = None) -> Path:
+    """Where datasets are: at `root`, in $GRAPHFM_DATA, or else in the user's cache folder.
+
+    $GRAPHFM_CACHE has no say in it: a cache may be emptied, and datasets took hours to get.
+    """
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root or os.environ.get("GRAPHFM_DATA") or Path(user, "graphfm", "data"))
+
+
+@contextmanager
+def locked(path: Path, waiting: str) -> Iterator[None]:
+    """One process at a time comes past here; another one says why it waits, and waits."""
+    with path.open("wb") as stream:
+        try:
+            import fcntl
+        except ImportError:  # not on Windows, where nobody waits
+            yield
+            return
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info(waiting)
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield  # the lock ends with the file, or with the process
 
 
 def _umask() -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphfm.files import atomic_path
+from graphfm.files import atomic_path, locked
 
 FORMAT = 1  # raise it when the same key would give other rows
 NUMBER = np.dtype("<f4")
@@ -91,20 +91,9 @@ class HopFiles:
     def locked(self) -> Iterator[None]:
         """One process at a time writes these hops; the others wait, and then find them there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{self.key}.lock").open("wb") as stream:
-            try:
-                import fcntl
-            except ImportError:  # not on Windows, where nobody waits
-                yield
-                return
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                log.info("another process computes the same hops: waiting for it")
-                fcntl.flock(stream, fcntl.LOCK_EX)
-            except OSError:  # a file system without locks, where nobody waits
-                pass
-            yield  # the lock ends with the file, or with the process
+        waiting = "another process computes the same hops: waiting for it"
+        with locked(self.folder / f"{self.key}.lock", waiting):
+            yield
 
     @property
     def _json(self) -> Path:
