@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,16 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
             log.info(waiting)
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield  # the lock ends with the file, or with the process
+
+
+def check_room(folder: Path, num_bytes: int) -> None:
+    """Refuse what the disk has no room for."""
+    free = shutil.disk_usage(folder).free
+    if num_bytes > free:
+        raise InputError(
+            f"{num_bytes:,} bytes are to be written to {folder}, where {free:,} are free; "
+            "make room, or choose another folder"
+        )
 
 
 def _umask() -> int:
