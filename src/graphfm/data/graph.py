@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,11 @@ class Graph:
     node_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)  # provenance; JSON values only
+    trusted: InitVar[bool] = False  # checked before; mapped arrays are not read for it again
 
-    def __post_init__(self) -> None:
-        checks.check_graph(self)
+    def __post_init__(self, trusted: bool) -> None:
+        if not trusted:
+            checks.check_graph(self)
 
     @classmethod
     def from_edges(
@@ -88,7 +90,7 @@ class Graph:
         order = canonical_order(edges, weight, n)
         classes = naming.as_names("class_names", class_names)
         labels, num_classes = checks.as_labels(y, features, num_classes, classes)
-        masks = {
+        masks: dict[str, Any] = {
             f"{split}_mask": checks.as_mask(f"{split}_mask", mask, features)
             for split, mask in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)
         }
