@@ -25,8 +25,9 @@ def _seed() -> None:
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions and hops are cached; those of the tests are nobody else's business."""
+    """Partitions, hops and datasets are kept; those of the tests are nobody else's business."""
     monkeypatch.setenv("GRAPHFM_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("GRAPHFM_DATA", str(tmp_path_factory.getbasetemp() / "data"))
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import torch
 
+from graphfm.data.catalog import CATALOG
+from graphfm.data.fetching import load_fetched
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import SHAPES, synthetic
 from graphfm.errors import InputError
 
 DATASETS: Mapping[str, str] = {
     "debian": "63 thousand Debian packages, their dependencies, 51 sections; comes with GraphFM",
+    **{name: source.about for name, source in CATALOG.items()},
     **{
         f"synthetic:{name}": f"random graph of {shape.num_nodes:,} nodes, {shape.num_edges:,} edges"
         + (", many labels per node" if shape.multi_label else "")
@@ -22,10 +25,14 @@ DATASETS: Mapping[str, str] = {
 }
 
 
-def load(name: str | Path, *, device: str | torch.device = "cpu") -> Graph:
+def load(
+    name: str | Path, *, root: str | Path | None = None, device: str | torch.device = "cpu"
+) -> Graph:
     """A graph by name (`graphfm datasets` lists them), or from an `.npz` file.
 
     A synthetic graph may be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
+    The paper's datasets are read from `root`, $GRAPHFM_DATA or the user's cache folder, where
+    `graphfm datasets fetch` puts them; `reddit:raw` is Reddit without preparation.
     """
     kind, _, rest = str(name).partition(":")
     if kind == "synthetic":
@@ -35,6 +42,8 @@ def load(name: str | Path, *, device: str | torch.device = "cpu") -> Graph:
         except ValueError:
             raise InputError(f"{name}: the scale {scale!r} is not a number") from None
         return synthetic(shape or "small", scale=factor, device=device)
+    if kind in CATALOG:
+        return load_fetched(str(name), root).to(device)
     if name == "debian":
         with as_file(files("graphfm.data") / "debian.npz") as path:
             return Graph.from_npz(path).to(device)
