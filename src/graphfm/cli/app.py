@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from graphfm.cli.compare import compare
-from graphfm.cli.listing import backbones, datasets, info, methods
+from graphfm.cli.datasets import datasets
+from graphfm.cli.listing import backbones, info, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.staleness import staleness
@@ -23,9 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (train, evaluate, predict, compare, staleness, datasets, methods, backbones, info)
+COMMANDS = (train, evaluate, predict, compare, staleness, methods, backbones, info)
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(datasets, name="datasets")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""graphfm datasets, methods, backbones, info"""
+"""graphfm methods, backbones, info"""
 
 import inspect
 from collections.abc import Mapping
@@ -8,16 +8,9 @@ import typer
 
 from graphfm.backbones import BACKBONES
 from graphfm.cli.output import Json, print_json, print_rows, size
-from graphfm.data.datasets import DATASETS, load
+from graphfm.data.datasets import load
 from graphfm.data.summary import summarize
 from graphfm.methods import METHODS
-
-
-def datasets(json: Json = False) -> None:
-    """List the graphs that can be loaded by name."""
-    _print(DATASETS, json)
-    if not json:
-        typer.echo("\nAny FILE.npz is a dataset too. 'synthetic:NAME:0.1' is a tenth of the size.")
 
 
 def methods(json: Json = False) -> None:

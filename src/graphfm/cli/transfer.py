@@ -1,0 +1,39 @@
+"""A bar per file that comes and per step of preparation; silent where nobody watches."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+
+class TransferBar:
+    def __init__(self) -> None:
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,} of {task.total:,}"),
+            TimeRemainingColumn(),
+            console=Console(file=sys.stderr),
+            disable=not sys.stderr.isatty(),
+        )
+        self.tasks: dict[str, TaskID] = {}
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """So much of it is done; a total of 0 is not known."""
+        if what not in self.tasks:
+            self.tasks[what] = self.progress.add_task(what)
+        self.progress.update(self.tasks[what], completed=done, total=total or done)
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.progress.stop()
