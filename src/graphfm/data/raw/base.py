@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,8 +62,8 @@ def reading(path: Path) -> Iterator[None]:
     except MemoryError:
         raise InputError(f"{path}: it takes more memory than there is") from None
     except Exception as error:  # gzip, zlib, zip, json and numpy have errors of their own
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's, not the file's
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's, not the file's; a seek to nowhere is the file's
         reason = str(error) or type(error).__name__
         raise InputError(f"{path}: damaged ({reason}); remove it and get it again") from None
 
