@@ -142,14 +142,16 @@ def gas(
     parts: int = 24,
     parts_per_batch: int = 4,
     partition: str = "metis",
+    edge_drop: float = 0.0,
     compensate: bool = False,
     exact_first_hop: bool = True,
 ) -> Method:
     """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
-    return Method(
-        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
+    sampler = ClusterSampler(
+        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop
     )
+    return Method(sampler, estimator)
 
 
 def graphfm_ob(
@@ -157,6 +159,7 @@ def graphfm_ob(
     parts: int = 24,
     parts_per_batch: int = 4,
     partition: str = "metis",
+    edge_drop: float = 0.0,
     beta: tuple[float, ...] = (0.3,),
     partial: str = "rescaled",
     threshold: int = 0,
@@ -173,9 +176,10 @@ def graphfm_ob(
         compensate=compensate,
         exact_first_hop=exact_first_hop,
     )
-    return Method(
-        ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
+    sampler = ClusterSampler(
+        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop
     )
+    return Method(sampler, estimator)
 
 
 def graphfm_delta(

@@ -30,6 +30,7 @@ def _check_names(what: str, got: Sequence[str], known: Sequence[str]) -> None:
 class PNASettings(Settings):
     aggregators: tuple[str, ...] = ("mean", "max")
     scalers: tuple[str, ...] = ("identity", "amplification")
+    transform: bool = False  # a layer of its own on the rows of each aggregator and scaler
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,28 +67,59 @@ class PNALayer(GraphLayer):
         return self.aggregators == ("mean",)
 
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
-        parts, mean = [], None
-        if "mean" in self.aggregators or "std" in self.aggregators:
-            mean = weighted_sum(h, block)
-        for name in self.aggregators:
-            if name == "max":
-                parts.append(segment_max(h, block))
-            elif name == "min":
-                parts.append(segment_min(h, block))
-            elif name == "mean" and mean is not None:
-                parts.append(mean)
-            elif mean is not None:
-                parts.append(_deviation(weighted_sum(h.square(), block), mean))
-        return torch.cat(parts, dim=1)
+        return torch.cat([aggregate(name, h, block) for name in self.aggregators], dim=1)
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
-        degree = targets.degree.unsqueeze(1)
-        scales = {
+        scales = self.scales(targets.degree)
+        scaled = torch.cat([agg * scales[name] for name in self.scalers], dim=1)
+        return self.finish(self.neighbors(scaled) + self.root(targets.h), targets)
+
+    def scales(self, degree: Tensor) -> dict[str, Tensor]:
+        """[num_dst, 1] what each scaler multiplies a target's aggregate by."""
+        degree = degree.unsqueeze(1)
+        return {
             "identity": torch.ones_like(degree),
             "amplification": degree.log1p() / self.mean_log_degree,
             "attenuation": self.mean_log_degree / degree.clamp(min=1).log1p(),
         }
-        scaled = torch.cat([agg * scales[name] for name in self.scalers], dim=1)
+
+
+class TransformingPNALayer(PNALayer):
+    """sum over aggregators a and scalers s of W'_as s(d_v) a(relu(W_as h_u) : u in N_v), + W_2 h_v.
+
+    This is the layer of GNNAutoScale's code. What it aggregates is no linear map of the rows.
+    """
+
+    def __init__(
+        self,
+        in_width: int,
+        out_width: int,
+        *,
+        aggregators: Sequence[str],
+        scalers: Sequence[str],
+        **options: Any,
+    ) -> None:
+        super().__init__(in_width, out_width, aggregators=aggregators, scalers=scalers, **options)
+        self.agg_width = out_width * len(aggregators) * len(scalers)
+        self.before = nn.Linear(in_width, self.agg_width)
+        self.neighbors = nn.Linear(self.agg_width, out_width)
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    def aggregate(self, h: Tensor, block: Block) -> Tensor:
+        rows = self.before(h).relu()
+        shares = rows.chunk(len(self.aggregators), dim=1)
+        pairs = zip(self.aggregators, shares, strict=True)
+        return torch.cat([aggregate(name, share, block) for name, share in pairs], dim=1)
+
+    def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        scales = self.scales(targets.degree)
+        shares = agg.chunk(len(self.aggregators) * len(self.scalers), dim=1)
+        names = self.scalers * len(self.aggregators)
+        pairs = zip(names, shares, strict=True)
+        scaled = torch.cat([share * scales[name] for name, share in pairs], dim=1)
         return self.finish(self.neighbors(scaled) + self.root(targets.h), targets)
 
 
@@ -99,7 +131,8 @@ class PNA(Backbone):
     def __init__(
         self, in_width: int, out_width: int, settings: PNASettings = PNASettings()
     ) -> None:
-        make_layer = partial(PNALayer, aggregators=settings.aggregators, scalers=settings.scalers)
+        kind = TransformingPNALayer if settings.transform else PNALayer
+        make_layer = partial(kind, aggregators=settings.aggregators, scalers=settings.scalers)
         layers = stack(make_layer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 
@@ -108,6 +141,16 @@ class PNA(Backbone):
         for layer in self.layers:
             assert isinstance(layer, PNALayer)
             layer.mean_log_degree.copy_(mean)
+
+
+def aggregate(name: str, h: Tensor, block: Block) -> Tensor:
+    """One aggregator of the rows along the edges."""
+    if name == "max":
+        return segment_max(h, block)
+    if name == "min":
+        return segment_min(h, block)
+    mean = weighted_sum(h, block)
+    return mean if name == "mean" else _deviation(weighted_sum(h.square(), block), mean)
 
 
 def _deviation(mean_square: Tensor, mean: Tensor) -> Tensor:

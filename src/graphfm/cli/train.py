@@ -69,6 +69,9 @@ def train(
         str | None,
         _option(NETWORK, "pna: identity,amplification,attenuation.", "identity,amplification"),
     ] = None,
+    transform: Annotated[
+        bool | None, _option(NETWORK, "pna: a layer on the rows before they are aggregated.", "no")
+    ] = None,
     fanout: Annotated[
         str | None,
         _option(
@@ -118,6 +121,10 @@ def train(
     parts_per_batch: Annotated[int | None, _option(METHOD, "Parts in a step.", "4")] = None,
     partition: Annotated[
         str | None, _option(METHOD, "How to cut: metis, or random.", "metis")
+    ] = None,
+    edge_drop: Annotated[
+        float | None,
+        _option(METHOD, "gas, graphfm-ob: share of the edges left out of a step.", "0"),
     ] = None,
     beta: Annotated[
         str | None,
@@ -171,6 +178,9 @@ def train(
         float | None, _option(TRAINING, "Largest norm of the gradient; 0 is no limit.", "0")
     ] = None,
     epochs: Annotated[int | None, _option(TRAINING, "Most epochs to train.", "100")] = None,
+    steps_per_epoch: Annotated[
+        int | None, _option(TRAINING, "At most so many steps in an epoch; 0 is all.", "0")
+    ] = None,
     max_seconds: Annotated[
         float | None,
         _option(

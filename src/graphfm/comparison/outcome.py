@@ -38,8 +38,13 @@ class Outcome:
         score = record["score"]
         return cls(
             status=record["status"],
-            score=None if score is None else Score(**score),
+            score=None if score is None else Score(**score | {"staleness": _layers(score)}),
             error=record["error"],
             details=record["details"],
             warning=record.get("warning"),
         )
+
+
+def _layers(score: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
+    layers = score.get("staleness")
+    return None if layers is None else tuple(layers)

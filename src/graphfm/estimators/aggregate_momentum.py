@@ -50,6 +50,11 @@ class AggregateMomentum(Estimator):
         self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
         self.visits = {d: new_table(1, exact=True) for d in self.histories}
         self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
+        if self.start == "features" and layers and layers[0].agg_width % layers[0].in_width:
+            raise InputError(
+                "start is features, but this network's aggregates are not as wide as its features; "
+                "use start fresh or zero"
+            )
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
         if self.start == "features" and 0 in self.histories:

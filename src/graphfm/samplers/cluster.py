@@ -31,12 +31,15 @@ class ClusterSampler(Sampler):
     parts_per_batch: int = 1
     how: str = "metis"
     halo: bool = True
+    edge_drop: float = 0.0  # share of the edges left out of a step; the others weigh more
     seed: int = 0  # of the partition
 
     def __post_init__(self) -> None:
         for name in ("parts", "parts_per_batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        if not 0 <= self.edge_drop < 1:
+            raise InputError(f"edge_drop is {self.edge_drop}; expected 0 or more and below 1")
         if self.parts_per_batch > self.parts:
             raise InputError(
                 f"parts_per_batch is {self.parts_per_batch} and parts {self.parts}; give a "
@@ -71,6 +74,8 @@ class ClusterSampler(Sampler):
         block = self.adjacency.block(dst_ids)
         if block.num_src > block.num_dst:
             block = replace(block, from_halo=self._from_halo(block))
+        if self.edge_drop:
+            block = replace(block, edges=_without_some(block.edges, self.edge_drop, rng))
         return Batch(block.src_ids, dst_ids, (block,) * self.num_layers)
 
     def _from_halo(self, block: Block) -> Block:
@@ -93,3 +98,11 @@ class ClusterSampler(Sampler):
             self.adjacency.graph.degree[halo_ids].float(),
             share=seen / self.adjacency.row_sums[halo_ids],
         )
+
+
+def _without_some(edges: Edges, share: float, rng: torch.Generator) -> Edges:
+    """Some of the edges, heavier by as much as is missing (DropEdge, Rong et al., 2020)."""
+    dice = torch.rand(edges.num_edges, generator=rng, device=rng.device)
+    keep = (dice >= share).nonzero().squeeze(1)
+    indptr = offsets(torch.bincount(edges.row[keep], minlength=edges.num_dst)).to(edges.col.dtype)
+    return Edges(indptr, edges.col[keep], edges.weight[keep] / (1 - share), edges.num_src)

@@ -20,6 +20,7 @@ class Training:
     weight_decay: float = 0.0
     schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
     clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
+    steps_per_epoch: int = 0  # at most so many; 0 is all that the method has
     max_seconds: float = 0.0  # with preparation; the epoch that reaches it is the last; 0: no limit
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
@@ -34,6 +35,7 @@ class Training:
             ("epochs", 1),
             ("eval_every", 1),
             ("patience", 0),
+            ("steps_per_epoch", 0),
             ("staleness_every", 0),
         ):
             if (value := getattr(self, name)) < least:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -167,7 +168,8 @@ class Trainer:
             self._snapshot()
         self.backbone.train()
         totals, weights = [], []
-        for seeds in self.method.sampler.epoch(self.rng):
+        batches = iter(self.method.sampler.epoch(self.rng))
+        for seeds in islice(batches, self.training.steps_per_epoch or None):
             totals.append(self.step(seeds) * self.batch_weight)
             weights.append(self.batch_weight)
         self.schedule.step()
@@ -211,6 +213,7 @@ class Trainer:
         settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
         best_state: dict[str, Tensor] = {}
         used, most_seconds = self.prepare_seconds, settings.max_seconds or math.inf
+        best_stale: tuple[dict[str, float | None], ...] | None = None
         for number in range(1, settings.epochs + 1):
             lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
             loss = self.epoch()
@@ -224,7 +227,7 @@ class Trainer:
                 val = self._validate(number)
             improved = val is not None and val > best
             if val is not None and improved:
-                best, best_epoch = val, number
+                best, best_epoch, best_stale = val, number, stale
                 best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
             record = EpochRecord(number, loss, val, lr, seconds[-1], stale)
             for watcher in watchers:
@@ -244,5 +247,6 @@ class Trainer:
             prepare_seconds=self.prepare_seconds,
             nodes_per_step=self.touched["nodes"] / self.touched["steps"],
             edges_per_step=self.touched["edges"] / self.touched["steps"],
+            staleness=best_stale,
             peak_bytes=self.memory.peak(),
         )

@@ -30,6 +30,7 @@ class Score:
     prepare_seconds: float  # what was done once: parts, probabilities, first hop
     nodes_per_step: float  # rows of features read, and
     edges_per_step: float  # edges followed in all layers; means
+    staleness: tuple[dict[str, float | None], ...] | None = None  # of the best epoch, if measured
     peak_bytes: int
 
 

@@ -1,0 +1,24 @@
+"""The settings behind the paper's tables, as runs."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from graphfm.errors import InputError
+from graphfm.recipes import figure2, table2, table3, table4
+from graphfm.recipes.recipe import Recipe
+
+TABLES = {"table2": table2, "table3": table3, "table4": table4, "figure2": figure2}
+
+
+@cache
+def recipes() -> Mapping[str, Recipe]:
+    """Every recipe by its name, in the order of the paper."""
+    found = [recipe for table in TABLES.values() for recipe in table.recipes()]
+    assert len({recipe.name for recipe in found}) == len(found)
+    return {recipe.name: recipe for recipe in found}
+
+
+def recipe_of(name: str) -> Recipe:
+    if name not in recipes():
+        raise InputError(f"there is no recipe {name!r}; 'graphfm recipes' lists them")
+    return recipes()[name]

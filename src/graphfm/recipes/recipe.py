@@ -1,0 +1,59 @@
+"""What a recipe is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphfm.run import Run, options_of
+
+# The paper's code: histories from zero, no exact first hop, sums of what a batch sees as they are.
+AS_PUBLISHED = {"exact_first_hop": False}
+AS_PUBLISHED_IB = {**AS_PUBLISHED, "start": "zero"}
+AS_PUBLISHED_OB = {**AS_PUBLISHED, "start": "zero", "partial": "sum"}
+TWIN = "same-tuning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A run, and what the paper has for it."""
+
+    name: str
+    row: str  # of the table
+    run: Run
+    paper: float | None = None  # test score, 0 to 1
+    paper_std: float | None = None
+    paper_mebibytes: int | None = None
+    paper_seconds: float | None = None  # per epoch
+    paper_staleness: tuple[float, ...] = ()
+    chosen: tuple[str, ...] = ()  # what no source tells, and was chosen here
+
+    @property
+    def table(self) -> str:
+        return self.name.partition("-")[0]
+
+    def options(self, **given: Any) -> dict[str, Any]:
+        """Flat options of the run, with those given in their place; None is not given."""
+        given = {name: value for name, value in given.items() if value is not None}
+        run = self.run
+        flat: dict[str, Any] = {
+            "dataset": run.dataset,
+            "backbone": run.backbone,
+            "method": run.method,
+            **run.backbone_settings,
+            **run.method_settings,
+            **vars(run.training),
+        }
+        method, backbone = given.get("method", run.method), given.get("backbone", run.backbone)
+        if (method, backbone) != (run.method, run.backbone):  # who may not take all of them
+            kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
+            flat = {name: value for name, value in flat.items() if name in kept}
+        return {**flat, **given}
+
+
+def recipe(
+    name: str, row: str, options: Mapping[str, Any], *, chosen: tuple[str, ...] = (), **paper: Any
+) -> Recipe:
+    """A recipe of flat options; what is said of an option nobody takes is refused at once."""
+    return Recipe(name=name, row=row, run=Run.make(**options), chosen=chosen, **paper)

@@ -1,0 +1,51 @@
+"""Table 3: score, memory and seconds per epoch of GraphSAGE with and without momentum."""
+
+from collections.abc import Iterator
+
+from graphfm.recipes.recipe import AS_PUBLISHED_IB, Recipe
+from graphfm.recipes.recipe import recipe as make
+from graphfm.recipes.table2 import PUBLISHED_IB
+
+BETA = 0.9
+CHOSEN = ("beta (0.9)", "all else from the paper's one example")
+# row, method, layers, fanout, and of Reddit and Flickr: score, MiB, seconds (None: out of memory)
+Cell = tuple[float, int, float] | None
+ROWS: tuple[tuple[str, str, int, tuple[int, ...], Cell, Cell], ...] = (
+    ("2-layer full batch", "full", 2, (), None, (0.513, 4860, 1.7)),
+    ("GraphSAGE [25,10]", "graphsage", 2, (25, 10), (0.957, 3080, 6.5), (0.512, 1740, 1.6)),
+    ("GraphSAGE [1,1]", "graphsage", 2, (1, 1), (0.931, 2250, 3.3), (0.490, 1310, 1.2)),
+    ("GraphFM-IB [1,1]", "graphfm-ib", 2, (1, 1), (0.957, 2300, 3.9), (0.503, 1480, 1.4)),
+    ("GraphSAGE [4,4]", "graphsage", 2, (4, 4), (0.955, 2320, 4.0), (0.507, 1390, 1.3)),
+    ("GraphFM-IB [4,4]", "graphfm-ib", 2, (4, 4), (0.958, 2450, 4.2), (0.511, 1540, 1.5)),
+    ("4-layer full batch", "full", 4, (), None, (0.514, 11000, 5.2)),
+    ("GraphSAGE [25,10,10,10]", "graphsage", 4, (25, 10, 10, 10), (0.962, 10110, 53.0),
+     (0.514, 6480, 3.6)),
+    ("GraphSAGE [1,1,1,1]", "graphsage", 4, (1, 1, 1, 1), (0.951, 2700, 5.2), (0.502, 1360, 1.7)),
+    ("GraphFM-IB [1,1,1,1]", "graphfm-ib", 4, (1, 1, 1, 1), (0.962, 2860, 6.2), (0.513, 1700, 2.0)),
+    ("GraphSAGE [2,2,2,2]", "graphsage", 4, (2, 2, 2, 2), (0.958, 2870, 5.8), (0.509, 1470, 1.8)),
+    ("GraphFM-IB [2,2,2,2]", "graphfm-ib", 4, (2, 2, 2, 2), (0.963, 3130, 7.5), (0.513, 1900, 2.4)),
+)  # fmt: skip
+
+
+def recipes() -> Iterator[Recipe]:
+    """All rows on Reddit, then on Flickr."""
+    for place, dataset in enumerate(("reddit", "flickr")):
+        for row, method, layers, fanout, *cells in ROWS:
+            yield _recipe(row, method, layers, fanout, dataset, cells[place])
+
+
+def _recipe(
+    row: str, method: str, layers: int, fanout: tuple[int, ...], dataset: str, paper: Cell
+) -> Recipe:
+    options = {"dataset": dataset, "backbone": "sage", "method": method, **PUBLISHED_IB}
+    options |= {"layers": layers, "fanout": fanout}
+    if method == "graphfm-ib":
+        options |= {**AS_PUBLISHED_IB, "beta": (BETA,)}
+    if method == "full":
+        del options["fanout"], options["batch_size"]
+    score, mebibytes, seconds = paper or (None, None, None)
+    sizes = "-".join(map(str, fanout)) or str(layers)
+    return make(
+        f"table3-{dataset}-{method}-{sizes}", row, options, paper=score,
+        paper_mebibytes=mebibytes, paper_seconds=seconds, chosen=CHOSEN,
+    )  # fmt: skip
