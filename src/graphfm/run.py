@@ -13,6 +13,7 @@ import torch
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.memory_plan import memory_plan
 from graphfm.methods import METHODS
 from graphfm.training.settings import Training
 from graphfm.training.start import check_trainable, seeded
@@ -97,6 +98,7 @@ def build(run: Run, graph: Graph) -> Trainer:
     """The trainer of `run` on `graph`, which is moved to the run's device."""
     check_trainable(graph)
     graph = graph.to(pick_device(run.device))
+    memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
         backbone = make_backbone(
             run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.data.adjacency import Adjacency
+from graphfm.footprint import GraphSize, LayerFootprint
 
 
 class Sampler(ABC):
@@ -29,6 +30,10 @@ class Sampler(ABC):
     def snapshot(self, norms: Tensor) -> None:
         """Be told how large the gradients of the training nodes' losses are."""
         raise AssertionError(f"{type(self).__name__} wants no gradients")
+
+    @abstractmethod
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        """About how large each layer of a batch will be, input first."""
 
     @abstractmethod
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:

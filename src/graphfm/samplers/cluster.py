@@ -10,6 +10,7 @@ from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.partition import partition
 from graphfm.errors import InputError
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.induced import InducedEdges
 
@@ -58,6 +59,12 @@ class ClusterSampler(Sampler):
         self.induced = None if self.halo else InducedEdges(graph)
         self.place = torch.full((graph.num_nodes,), -1, device=graph.device)  # between calls
         self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        share = self.parts_per_batch / self.parts
+        targets, edges = share * size.num_nodes, share * size.num_edges
+        sources = min(targets + edges, size.num_nodes) if self.halo else targets
+        return [LayerFootprint(sources, targets, edges * (1 + self.halo))] * num_layers
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         order = torch.randperm(self.parts, generator=rng, device=rng.device)

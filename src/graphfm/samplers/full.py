@@ -7,6 +7,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.data.adjacency import Adjacency
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
 
 
@@ -17,6 +18,9 @@ class FullSampler(Sampler):
         ids = torch.arange(adjacency.graph.num_nodes, device=adjacency.graph.device)
         blocks = (adjacency.full_block(),) * num_layers if num_layers else ()
         self.batch = Batch(ids, ids, blocks, whole=True)
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        return [LayerFootprint(size.num_nodes, size.num_nodes, size.num_edges)] * num_layers
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         return [self.batch.target_ids]

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.adjacency import Adjacency, targets_first
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.importance import Chances, as_chances, column_chances
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
@@ -41,6 +42,16 @@ class LayerSampler(SeedSampler):
         self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)
         if not self.dependent:
             self.chances = Chances(column_chances(adjacency))
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        layers: list[LayerFootprint] = []
+        targets: float = min(self.batch_size, size.num_train)
+        for number in reversed(one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)):
+            sources = min(targets + number, size.num_nodes)
+            edges = targets * size.mean_degree  # looked at, if not all kept
+            layers.insert(0, LayerFootprint(sources, targets, edges))
+            targets = sources
+        return layers
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []

@@ -10,6 +10,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
@@ -43,6 +44,15 @@ class NeighborSampler(SeedSampler):
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         super().prepare(adjacency, num_layers)
         self.fanouts = one_per_layer("fanout", self.fanout, num_layers)
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        layers: list[LayerFootprint] = []
+        targets: float = min(self.batch_size, size.num_train)
+        for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
+            edges = targets * (fanout + self.every_neighbor * size.mean_degree)
+            layers.insert(0, LayerFootprint(targets * (fanout + 1), targets, edges))
+            targets *= fanout + 1
+        return layers
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []

@@ -8,6 +8,7 @@ from torch import Tensor
 from graphfm.batch import Batch
 from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.seeds import SeedSampler
 
 
@@ -22,6 +23,9 @@ class RowSampler(SeedSampler):
                 "use backbone sign, sgc or mlp, or another method"
             )
         super().prepare(adjacency, num_layers)
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        return []
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         return Batch(seeds, seeds, ())

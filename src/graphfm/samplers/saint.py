@@ -9,6 +9,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.importance import Chances, as_chances, column_chances
 from graphfm.samplers.induced import InducedEdges
@@ -78,6 +79,11 @@ class SaintSampler(Sampler):
         num_train = int(graph.train_mask.sum())
         self.loss_weight = subgraphs / nodes.clamp(min=1) / max(num_train, 1)
         self.steps = max(1, round(graph.num_nodes * subgraphs / size))
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        most = self.budget * {"node": 1, "edge": 2, "walk": self.walk_length + 1}[self.subgraph]
+        nodes = min(most, size.num_nodes)
+        return [LayerFootprint(nodes, nodes, nodes * size.mean_degree)] * num_layers
 
     def epoch(self, rng: torch.Generator) -> Iterator[Tensor]:
         return (self._draw(rng) for _ in range(self.steps))

@@ -8,6 +8,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
+from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.neighbor import pick
 from graphfm.samplers.saint import walk_step
 from graphfm.samplers.seeds import SeedSampler
@@ -55,6 +56,16 @@ class ShadowSampler(SeedSampler):
         self.edge_keys, self.edge_order = target * n + source, None
         if bool((self.edge_keys[1:] < self.edge_keys[:-1]).any()):  # rows in an order of their own
             self.edge_keys, self.edge_order = self.edge_keys.sort()
+
+    def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
+        nodes: float = self.budget
+        if self.subgraph == "khop":
+            nodes = new = 1
+            for fanout in (self.fanout * self.depth)[: self.depth]:
+                new *= fanout
+                nodes += new
+        nodes = min(nodes, size.num_nodes) * min(self.batch_size, size.num_train)
+        return [LayerFootprint(nodes, nodes, nodes * size.mean_degree)] * num_layers
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         if self.num_layers == 0:

@@ -1,0 +1,170 @@
+"""What a training will take, told before it takes it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.backbones import make_backbone
+from graphfm.backbones.base import Backbone
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.footprint import GraphSize, LayerFootprint
+from graphfm.memory import available_memory
+from graphfm.methods import METHODS, Method
+from graphfm.tables.base import NodeTable
+from graphfm.training.settings import HISTORY_TYPES
+
+if TYPE_CHECKING:  # which asks for plans
+    from graphfm.run import Run
+
+PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
+WORDS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes by what they are for. Estimates, to within a factor of two or so."""
+
+    graph: int  # is there already
+    features: int  # hops or first aggregates, beside the graph's own features
+    histories: int
+    weights: int  # and their gradients, and what Adam remembers
+    step: int
+    evaluation: int
+    available: int
+
+    @property
+    def needed(self) -> int:
+        """Beside the graph: what stays, and the larger of what comes and goes."""
+        return self.features + self.histories + self.weights + max(self.step, self.evaluation)
+
+    def __str__(self) -> str:
+        parts = {
+            "graph": self.graph, "features": self.features, "histories": self.histories,
+            "weights": self.weights, "a step": self.step, "evaluation": self.evaluation,
+        }  # fmt: skip
+        listed = ", ".join(f"{name} {_size(value)}" for name, value in parts.items() if value)
+        return f"memory, about: {listed}; {_size(self.available)} free"
+
+    def check(self, run: Run) -> None:
+        """Refuse what cannot fit, and say what to reduce."""
+        if self.needed <= self.available:
+            return
+        raise InputError(
+            f"{run.method} on {run.backbone} would take about {_size(self.needed)} beside the "
+            f"graph, and {_size(self.available)} are free; {self._advice(run)}"
+        )
+
+    def _advice(self, run: Run) -> str:
+        if self.histories > max(self.step, self.evaluation):
+            return "use --history fp16, a lower --hidden, or a method without histories"
+        if self.evaluation > self.step:
+            return "use a lower --hidden"
+        if run.method == "full":
+            return "use a method that samples, such as graphfm-ib, or a lower --hidden"
+        for name in ("batch_size", "parts_per_batch", "budget"):
+            if name in run.method_settings:
+                return f"use a lower --{name.replace('_', '-')} or --hidden"
+        return "use a lower --hidden"
+
+
+class _Measured(NodeTable):
+    """A table that is not there."""
+
+    def pull(self, ids: Tensor) -> Tensor:
+        raise AssertionError("a planned table has no rows")
+
+    def push(self, ids: Tensor, values: Tensor) -> None:
+        raise AssertionError("a planned table has no rows")
+
+
+def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
+    """What `run` will take on `graph`, on the graph's device."""
+    with torch.device("meta"):
+        backbone = make_backbone(
+            run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
+        )
+    method, size = METHODS[run.method](**run.method_settings), GraphSize.of(graph)
+    layers = method.sampler.footprint(size, len(backbone.layers))
+    number = sum(p.numel() for p in backbone.parameters())
+    return MemoryPlan(
+        graph=graph.num_bytes,
+        features=_feature_bytes(run, backbone, method, graph),
+        histories=_history_bytes(run, backbone, method, graph.num_nodes),
+        weights=4 * 4 * number,
+        step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
+        evaluation=4 * graph.num_nodes * _widest_pair(backbone, graph.num_classes),
+        available=_available(graph.device),
+    )
+
+
+def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph) -> int:
+    if run.backbone in ("sign", "sgc"):
+        hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
+        return 4 * graph.num_nodes * graph.num_features * hops
+    return 4 * graph.num_nodes * graph.num_features if _first_hop(backbone, method) else 0
+
+
+def _first_hop(backbone: Backbone, method: Method) -> bool:
+    layers = backbone.layers
+    wanted = method.estimator.exact_first_hop and isinstance(backbone.encode, nn.Identity)
+    return wanted and len(layers) > 0 and layers[0].is_linear and layers[0].dropout.p == 0
+
+
+def _history_bytes(run: Run, backbone: Backbone, method: Method, num_nodes: int) -> int:
+    total, kept = 0, HISTORY_TYPES[run.training.history].itemsize
+
+    def measure(width: int, *, exact: bool = False) -> NodeTable:
+        nonlocal total
+        total += (4 if exact else kept) * width * (num_nodes + 1)
+        return _Measured()
+
+    if _first_hop(backbone, method):
+        method.estimator.first_hop = _Measured()
+    logger = logging.getLogger("graphfm")
+    logger.disabled = True  # what an estimator has to say, it says when it is in earnest
+    try:
+        method.estimator.allocate(backbone.layers, measure)
+    finally:
+        logger.disabled = False
+    return total
+
+
+def _step_bytes(
+    backbone: Backbone, layers: list[LayerFootprint], num_features: int, num_classes: int
+) -> int:
+    """Rows of each layer and their gradients, and the edges."""
+    numbers = 0.0
+    for layer, part in zip(backbone.layers, layers, strict=True):
+        numbers += part.sources * layer.in_width
+        numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
+    rows = layers[0].sources if layers else 0.0
+    edges = sum(part.edges for part in layers)
+    return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)
+
+
+def _widest_pair(backbone: Backbone, num_classes: int) -> int:
+    """Of layer-wise inference: the rows that are read and those that are written."""
+    pairs = [layer.in_width + layer.out_width for layer in backbone.layers]
+    return max([*pairs, num_classes])
+
+
+def _available(device: torch.device) -> int:
+    if device.type != "cuda":
+        return available_memory()
+    free, _ = torch.cuda.mem_get_info(device)
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + cached
+
+
+def _size(num_bytes: float) -> str:
+    for word in WORDS[:-1]:
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} B" if word == "B" else f"{num_bytes:.1f} {word}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} {WORDS[-1]}"
