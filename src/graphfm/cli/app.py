@@ -10,6 +10,7 @@ from graphfm.cli.compare import compare
 from graphfm.cli.datasets import datasets
 from graphfm.cli.listing import backbones, info, methods
 from graphfm.cli.output import Interrupted
+from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.staleness import staleness
 from graphfm.cli.train import train
@@ -24,7 +25,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (train, evaluate, predict, compare, staleness, methods, backbones, info)
+COMMANDS = (
+    train, evaluate, predict, compare, reproduce, recipes, staleness, methods, backbones, info,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(datasets, name="datasets")

@@ -86,7 +86,7 @@ def compare(
     path = out or default_path(plan)
     view = comparison_view(plan)
     try:
-        with _stop_on_sigterm(), view:
+        with stop_on_sigterm(), view:
             rows = run_comparison(plan, path, observer=view)
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(view.num_done, len(plan.cells), path)) from None
@@ -112,7 +112,7 @@ def _interrupted(num_done: int, num_cells: int, path: Path) -> str:
 
 
 @contextmanager
-def _stop_on_sigterm() -> Iterator[None]:
+def stop_on_sigterm() -> Iterator[None]:
     """End as on Ctrl-C: tidily, and with a word on how to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

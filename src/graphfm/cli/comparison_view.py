@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -36,6 +36,10 @@ class ComparisonView(Observer):
         traceback: TracebackType | None,
     ) -> None:
         pass
+
+    def on_plan(self, plans: Mapping[str, str]) -> None:
+        for method, text in plans.items():
+            say(f"{method}: {text}")
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         self.num_done, self.num_cells = num_done, num_cells

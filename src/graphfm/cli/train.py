@@ -11,6 +11,8 @@ from graphfm.cli.output import Interrupted, Json, print_json, say, size
 from graphfm.cli.progress import ProgressBar
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
+from graphfm.memory_plan import memory_plan
+from graphfm.recipes import recipe_of
 from graphfm.run import Run, pick_device
 from graphfm.training.folder import check_free, new_path
 from graphfm.training.start import check_trainable
@@ -24,14 +26,21 @@ def _option(panel: str, help: str, default: str | bool = False) -> Any:
 
 def train(
     dataset: Annotated[
-        str, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian")
-    ] = "debian",
+        str | None, _option(WHAT, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian")
+    ] = None,
     backbone: Annotated[
         str | None, _option(WHAT, "The network: sage, gcn, gcnii, pna, mlp, sign or sgc.", "sage")
     ] = None,
     method: Annotated[
-        str, _option(WHAT, "How a step sees the graph; 'graphfm methods' lists them.", "full")
-    ] = "full",
+        str | None,
+        _option(WHAT, "How a step sees the graph; 'graphfm methods' lists them.", "full"),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        _option(
+            WHAT, "The paper's settings, as 'graphfm recipes' lists them; options override.", False
+        ),
+    ] = None,
     layers: Annotated[
         int | None,
         _option(NETWORK, "Layers (sign, sgc: hops): how far away a node sees.", "2; gcnii 4"),
@@ -214,7 +223,9 @@ def train(
     The epoch with the best validation score counts.
     Test nodes are looked at once, for that epoch.
     """
-    options = {key: value for key, value in locals().items() if key not in ("out", "json")}
+    options = {
+        key: value for key, value in locals().items() if key not in ("out", "json", "recipe")
+    }
     options |= {
         "aggregators": _list(aggregators),
         "scalers": _list(scalers),
@@ -222,7 +233,8 @@ def train(
         "nodes_per_layer": _list(nodes_per_layer, int),
         "beta": _list(beta, float),
     }
-    _train(options, out, json)
+    options = {name: value for name, value in options.items() if value is not None}
+    _train(options if recipe is None else recipe_of(recipe).options(**options), out, json)
 
 
 def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
@@ -231,12 +243,15 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     check_free(out or Path("runs") / "new")
     graph = load(run.dataset, device=device)
     check_trainable(graph)
+    plan = memory_plan(run, graph)
+    plan.check(run)
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
     )
+    say(str(plan))
     try:
         with ProgressBar(run.training.epochs) as bar:
             result = start(run, graph, [bar], out)

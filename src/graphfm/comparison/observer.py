@@ -1,6 +1,6 @@
 """What a comparison tells of itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphfm.comparison.cell import Cell
 from graphfm.comparison.outcome import Outcome
@@ -9,6 +9,9 @@ from graphfm.comparison.row import Row
 
 class Observer:
     """Told of what happens; does nothing by default."""
+
+    def on_plan(self, plans: Mapping[str, str]) -> None:
+        """By method, what memory a training will take."""
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         """The folder was read: so many of the cells are done already."""

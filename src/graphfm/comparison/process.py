@@ -26,8 +26,11 @@ PROGRAM = (
 MOST_DETAILS = 4000  # characters
 
 
-def run_in_child(cell: Cell, fingerprint: str, scratch: Path) -> Outcome:
-    """Train a cell on the graph with that fingerprint; `scratch` is its cache, and is removed."""
+def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
+    """Train a cell on the graph with that fingerprint; `scratch` is its cache, and is removed.
+
+    Without a fingerprint, on whatever graph has the name.
+    """
     request = {
         "path": _module_path(),
         "run": cell.run.to_json(),

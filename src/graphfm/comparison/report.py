@@ -20,6 +20,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "edges/step": lambda row: _number(row, "edges_per_step", ",.0f"),
     "epochs": lambda row: _number(row, "epochs", ".0f"),
 }
+LEFT = {"method", "settings", "note", "row", "dataset"}  # words, not numbers
 LONGEST_NOTE = 100  # characters, in a table for people
 
 
@@ -46,7 +47,7 @@ def table(
 def as_text(cells: Sequence[Sequence[str]]) -> str:
     """Aligned columns: names and notes to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = {"method", "settings", "note"}
+    left = LEFT
     lines = []
     for line in cells:
         padded = [
@@ -59,7 +60,7 @@ def as_text(cells: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(cells: Sequence[Sequence[str]]) -> str:
     header, *body = cells
-    rule = ["---" if name in ("method", "settings", "note") else "---:" for name in header]
+    rule = ["---" if name in LEFT else "---:" for name in header]
     lines = ["| " + " | ".join(_escape(text) for text in line) + " |" for line in (header, *body)]
     return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
 

@@ -17,6 +17,7 @@ from graphfm.comparison.report import write_report, write_tables
 from graphfm.comparison.row import Row
 from graphfm.comparison.store import Store
 from graphfm.data.datasets import load
+from graphfm.memory_plan import memory_plan
 from graphfm.run import pick_device
 from graphfm.training.folder import as_file_name
 from graphfm.training.start import check_trainable
@@ -38,6 +39,11 @@ def compare(
     graph = load(plan.shared.dataset, device=pick_device(plan.shared.device))
     check_trainable(graph)
     settings, fingerprint = plan.settings(graph), graph.fingerprint
+    plans = {
+        entry.method: str(memory_plan(entry.cells[0].run, graph))
+        for entry in plan.entries
+        if entry.cells
+    }
     del graph  # the memory is for the cells
     if plan.shared.device == "cuda":
         torch.cuda.empty_cache()
@@ -46,6 +52,7 @@ def compare(
         cells = plan.cells
         todo = [pair for pair in cells if not _settled(*pair, store.outcomes)]
         done = len(cells) - len(todo)
+        observer.on_plan(plans)
         observer.on_begin(rows, done, len(cells))
         try:
             for number, (entry, cell) in enumerate(todo, start=done + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -14,20 +14,25 @@ from graphfm.comparison.outcome import Outcome
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
 
+Key = Callable[[Mapping[str, Any]], str]  # of a cell, from its run
 SETTINGS, CELLS = "comparison.json", "cells.jsonl"
 
 
 class Store:
     """Outcomes by the key of their cell; each is on the disk before the next cell starts."""
 
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+    def __init__(self, path: Path, stream: IO[bytes], key: Key) -> None:
         self.path, self._stream = path, stream
-        self.outcomes = _read_cells(path / CELLS, stream)
+        self.outcomes = _read_cells(path / CELLS, stream, key)
 
     @classmethod
     @contextmanager
     def open(
-        cls, path: Path, settings: Mapping[str, Any], asked: Mapping[str, Any]
+        cls,
+        path: Path,
+        settings: Mapping[str, Any],
+        asked: Mapping[str, Any],
+        key: Key = key_of,
     ) -> Iterator[Store]:
         """The store at `path`, new or of the same settings, for this process alone."""
         settings = json.loads(json.dumps(settings))  # as it will be read again
@@ -41,7 +46,7 @@ class Store:
             _lock(stream, path)
             if (path / SETTINGS).exists():
                 _check_same(path, settings)
-            store = cls(path, stream)
+            store = cls(path, stream, key)
             record = {"settings": settings, "asked": asked}
             with atomic_path(path / SETTINGS) as unfinished:
                 unfinished.write_text(json.dumps(record, indent=2) + "\n")
@@ -108,7 +113,7 @@ def _leaves(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{name}", value
 
 
-def _read_cells(path: Path, stream: IO[bytes]) -> dict[str, Outcome]:
+def _read_cells(path: Path, stream: IO[bytes], key: Key) -> dict[str, Outcome]:
     """Later lines count; a last line without an end was being written when the program died."""
     stream.seek(0)
     content = stream.read()
@@ -120,7 +125,7 @@ def _read_cells(path: Path, stream: IO[bytes]) -> dict[str, Outcome]:
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             record = json.loads(line)
-            outcomes[key_of(record["run"])] = Outcome.from_json(record)
+            outcomes[key(record["run"])] = Outcome.from_json(record)
         except (ValueError, KeyError, TypeError, AssertionError, RecursionError):
             raise InputError(
                 f"line {number} of {path} is damaged; remove it, and its cell will be run again"

@@ -50,8 +50,9 @@ class NeighborSampler(SeedSampler):
         targets: float = min(self.batch_size, size.num_train)
         for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
             edges = targets * (fanout + self.every_neighbor * size.mean_degree)
-            layers.insert(0, LayerFootprint(targets * (fanout + 1), targets, edges))
-            targets *= fanout + 1
+            sources = targets + min(targets * fanout, size.num_nodes)
+            layers.insert(0, LayerFootprint(sources, targets, edges))
+            targets = sources
         return layers
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:

@@ -1,0 +1,105 @@
+"""graphfm recipes, graphfm reproduce"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphfm.cli.compare import stop_on_sigterm
+from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
+from graphfm.comparison.report import as_text
+from graphfm.recipes import TABLES
+from graphfm.recipes import recipes as all_recipes
+from graphfm.recipes.recipe import Recipe
+from graphfm.reproduction import ReproductionPlan
+from graphfm.reproduction import reproduce as run_reproduction
+from graphfm.reproduction.report import describe
+from graphfm.reproduction.report import table as table_of
+from graphfm.reproduction.running import default_path, failures
+from graphfm.run import known_name
+
+
+def recipes(
+    table: Annotated[str | None, typer.Option(help="Those of one table alone.")] = None,
+    json: Json = False,
+) -> None:
+    """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one."""
+    if table is not None:
+        known_name("table", table, TABLES)
+    found = [recipe for recipe in all_recipes().values() if table in (None, recipe.table)]
+    if json:
+        print_json([_describe(recipe) for recipe in found])
+        return
+    print_rows((r.name, f"{r.row}, {r.run.dataset}{_paper(r)}") for r in found)
+
+
+def _describe(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "name": recipe.name, "row": recipe.row, "paper": recipe.paper, "chosen": recipe.chosen,
+        "run": recipe.run.to_json(),
+    }  # fmt: skip
+
+
+def _paper(recipe: Recipe) -> str:
+    return "" if recipe.paper is None else f": {recipe.paper:.4f} in the paper"
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(TABLES) + ".")],
+    datasets: Annotated[
+        str | None, typer.Option(help="Some of the table's datasets, with commas between.")
+    ] = None,
+    backbones: Annotated[
+        str | None, typer.Option(help="Some of the table's networks, with commas between.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Trainings of each recipe.", show_default="5; of a substitute 1"),
+    ] = None,
+    substitute: Annotated[
+        str | None,
+        typer.Option(help="debian, or synthetic graphs of the datasets' shapes, in their place."),
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Of synthetic graphs; 1 is full size.", show_default="0.02"),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(help="Most epochs.", show_default="the recipe's; of a substitute 10"),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the table.", show_default="runs/reproduce-TABLE")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run a table of the paper and print it beside the paper's numbers.
+
+    A dataset that is not here is a row that says so. The same command goes on where an earlier
+    one ended; a finished training is not run twice. Exit code 1: a training failed.
+    """
+    plan = ReproductionPlan.make(
+        table, datasets=_names(datasets), backbones=_names(backbones), seeds=seeds,
+        substitute=substitute, scale=scale, epochs=epochs, device=device,
+    )  # fmt: skip
+    path = out or default_path(plan)
+    say(describe(plan))
+    try:
+        with stop_on_sigterm():
+            outcomes = run_reproduction(plan, path, tell=say)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the same command goes on from {path}") from None
+    cells = table_of(plan, outcomes)
+    if json:
+        print_json([dict(zip(cells[0], line, strict=True)) for line in cells[1:]])
+    else:
+        typer.echo(as_text(cells))
+    say(f"tables and every training are in {path}")
+    if failed := failures(plan.lines, outcomes):
+        say(f"{failed} of {len(plan.cells)} trainings failed; the same command tries them again")
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]

@@ -1,0 +1,75 @@
+"""Runs what is missing of a table, and reports the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from graphfm.comparison.outcome import Outcome
+from graphfm.comparison.process import run_in_child
+from graphfm.comparison.store import Store
+from graphfm.reproduction.plan import Line, NamedCell, ReproductionPlan, named_key
+from graphfm.reproduction.report import write_report
+from graphfm.training.folder import machine, versions
+
+RunCell = Callable[[NamedCell, str | None, Path], Outcome]
+Tell = Callable[[str], None]
+
+
+def reproduce(
+    plan: ReproductionPlan,
+    out: str | Path | None = None,
+    *,
+    tell: Tell = lambda line: None,
+    run_cell: RunCell | None = None,
+) -> Mapping[str, Outcome]:
+    """Outcomes by the key of their cell; those that the folder `out` holds are not run again."""
+    path, run_cell = Path(out or default_path(plan)), run_cell or run_in_child
+    settings = {
+        "table": plan.table,
+        "device": plan.device,
+        "versions": versions(),
+        "machine": machine(torch.device(plan.device)),
+    }
+    asked = {"seeds": plan.seeds, "recipes": [line.recipe.name for line in plan.lines]}
+    with Store.open(path, settings, asked, named_key) as store:
+        todo = [cell for cell in plan.cells if not _settled(cell, store.outcomes)]
+        done, number = len(plan.cells) - len(todo), len(plan.cells)
+        if done:
+            tell(f"{done} of {number} trainings are done already and are not run again")
+        for line in plan.lines:
+            if line.absent:
+                tell(f"{line.recipe.name}: {line.absent}")
+        try:
+            for count, cell in enumerate(todo, start=done + 1):
+                outcome = run_cell(cell, None, path / ".cell")
+                store.add(cell, outcome)
+                tell(f"{count} of {number}: {cell.label}: {_summary(outcome)}")
+        finally:
+            write_report(path, plan, store.outcomes)
+        return store.outcomes
+
+
+def default_path(plan: ReproductionPlan) -> Path:
+    """runs/reproduce-table3, and the substitute behind it."""
+    name = f"reproduce-{plan.table}"
+    return Path("runs") / (f"{name}-{plan.substitute}" if plan.substitute else name)
+
+
+def failures(lines: tuple[Line, ...], outcomes: Mapping[str, Outcome]) -> int:
+    """How many trainings were tried and have no score."""
+    ended = [outcomes[c.key] for line in lines for c in line.cells if c.key in outcomes]
+    return sum(outcome.score is None for outcome in ended)
+
+
+def _settled(cell: NamedCell, outcomes: Mapping[str, Outcome]) -> bool:
+    return cell.key in outcomes and outcomes[cell.key].settled
+
+
+def _summary(outcome: Outcome) -> str:
+    if outcome.score is None:
+        return f"{outcome.status}: {outcome.error}"
+    test = "no test nodes" if outcome.score.test is None else f"test {outcome.score.test:.4f}"
+    return f"{test}, {outcome.score.seconds_per_epoch:.3g} s an epoch"

@@ -1,0 +1,75 @@
+"""Every recipe builds and takes two steps on a small graph of its dataset's shape."""
+
+import pytest
+import torch
+
+from graphfm import synthetic
+from graphfm.data.synthetic import SHAPES
+from graphfm.recipes import TABLES, recipe_of, recipes
+from graphfm.recipes.recipe import TWIN
+from graphfm.run import Run, build
+
+NODES = 300
+GRAPHS = {}
+
+
+def graph_of(dataset):
+    if dataset not in GRAPHS:
+        GRAPHS[dataset] = synthetic(dataset, scale=NODES / SHAPES[dataset].num_nodes)
+    return GRAPHS[dataset]
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_builds_and_takes_two_steps(name):
+    recipe = recipe_of(name)
+    trainer = build(recipe.run, graph_of(recipe.run.dataset))
+    before = [p.detach().clone() for p in trainer.backbone.parameters()]
+    trainer.backbone.train()
+    steps = [*trainer.method.sampler.epoch(trainer.rng), *trainer.method.sampler.epoch(trainer.rng)]
+    for seeds in steps[:2]:
+        assert bool(torch.isfinite(trainer.step(seeds)))
+    after = list(trainer.backbone.parameters())
+    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+def test_there_is_a_recipe_for_every_filled_cell_of_the_paper():
+    table2 = [recipe for recipe in recipes().values() if recipe.table == "table2"]
+    filled = [recipe for recipe in table2 if recipe.paper is not None]
+    assert len(filled) == 5 * 8 - 1  # GraphFM-OB with GCN on Yelp is left out
+    assert {recipe.table for recipe in recipes().values()} == set(TABLES)
+    table3 = [recipe for recipe in recipes().values() if recipe.table == "table3"]
+    assert sum(recipe.paper_seconds is not None for recipe in table3) == 22  # 2 out of memory
+    table4 = [recipe for recipe in recipes().values() if recipe.paper_staleness]
+    for recipe in table4:
+        assert len(recipe.paper_staleness) == recipe.run.backbone_settings["layers"] - 1
+
+
+MOMENTUM = [
+    name for name, recipe in recipes().items()
+    if recipe.table == "table2" and recipe.run.method in ("graphfm-ob", "graphfm-ib")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOMENTUM)
+def test_the_twin_differs_in_nothing_but_momentum(name):
+    recipe = recipe_of(name)
+    base = {"graphfm-ob": "gas", "graphfm-ib": "graphsage"}[recipe.run.method]
+    twin = recipe_of(name.replace(recipe.run.method, base) + f"-{TWIN}")
+    assert twin.run.method == base
+    assert twin.run.backbone_settings == recipe.run.backbone_settings
+    ours, theirs = recipe.run.training, twin.run.training
+    assert (ours.lr, ours.epochs, ours.clip, ours.seed) == (
+        theirs.lr, theirs.epochs, theirs.clip, theirs.seed,
+    )  # fmt: skip
+    shared = {k: v for k, v in recipe.run.method_settings.items() if k in twin.run.method_settings}
+    assert shared == dict(twin.run.method_settings)
+
+
+def test_options_override_a_recipe():
+    recipe = recipe_of("table2-gcn-flickr-graphfm-ob")
+    run = Run.make(**recipe.options(hidden=8, seed=3, lr=None))
+    assert (run.backbone_settings["hidden"], run.training.seed) == (8, 3)
+    assert run.training.lr == recipe.run.training.lr
+    other = Run.make(**recipe.options(method="graphsage"))
+    assert other.method == "graphsage"
+    assert other.backbone_settings == recipe.run.backbone_settings

@@ -1,0 +1,128 @@
+"""Tables of the paper: which trainings, resumed how, printed how."""
+
+import csv
+
+import pytest
+
+from graphfm import InputError
+from graphfm.comparison.outcome import FAILED, FINISHED, Outcome
+from graphfm.reproduction import ReproductionPlan, reproduce
+from graphfm.reproduction.report import table
+from graphfm.reproduction.running import failures
+from graphfm.training.watcher import Score
+
+
+def score(test, **changes):
+    values = {
+        "val": 0.5, "test": test, "best_epoch": 1, "epochs": 2, "seconds_per_epoch": 0.25,
+        "seconds_to_best": 1.0, "prepare_seconds": 0.1, "nodes_per_step": 10.0,
+        "edges_per_step": 20.0, "peak_bytes": 2**28,
+    }  # fmt: skip
+    return Score(**values | changes)
+
+
+class Runner:
+    def __init__(self, fail=()):
+        self.ran, self.fail = [], set(fail)
+
+    def __call__(self, cell, fingerprint, scratch):
+        self.ran.append((cell.run.dataset, cell.label))
+        if cell.label in self.fail:
+            return Outcome(status=FAILED, error="it broke")
+        layers = cell.run.backbone_settings["layers"] - 1
+        stale = tuple({"depth": k, "score": 2.0, "relative": 0.5} for k in range(layers))
+        test = 0.9 + 0.01 * cell.run.training.seed
+        return Outcome(status=FINISHED, score=score(test, staleness=stale))
+
+
+def test_a_substitute_runs_every_recipe_on_its_own_shape(tmp_path):
+    plan = ReproductionPlan.make("table3", substitute="synthetic", scale=0.01)
+    runner = Runner()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 24 == len(set(runner.ran))
+    assert {dataset for dataset, _ in runner.ran} == {
+        "synthetic:reddit:0.01", "synthetic:flickr:0.01",
+    }  # fmt: skip
+    header, *rows = table(plan, outcomes)
+    by_row = {(line[0], line[1]): dict(zip(header, line, strict=True)) for line in rows}
+    line = by_row["GraphFM-IB [1,1]", "synthetic:reddit:0.01"]
+    assert (line["paper"], line["ours"], line["difference"]) == ("0.9570", "0.9000", "-0.0570")
+    assert (line["paper, s"], line["epoch, s"], line["paper, MiB"]) == ("3.9", "0.25", "2,300")
+    assert line["memory, MiB"] == "256"
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"table.md", "table.csv", "table.html", "cells.jsonl", "comparison.json"} <= names
+    with (tmp_path / "table.csv").open() as stream:
+        assert list(csv.reader(stream)) == [header, *rows]
+    assert "NOT the paper's graphs" in (tmp_path / "table.md").read_text()
+    assert "<td>GraphFM-IB [1,1]</td>" in (tmp_path / "table.html").read_text()
+
+
+def test_graphs_that_share_all_settings_are_not_mixed_up(tmp_path):
+    """Reddit's cells must not count for Flickr's."""
+    first = ReproductionPlan.make("table3", substitute="synthetic", datasets=["reddit"])
+    runner = Runner()
+    reproduce(first, tmp_path, run_cell=runner)
+    both = ReproductionPlan.make("table3", substitute="synthetic")
+    reproduce(both, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 24 == len(set(runner.ran))
+
+
+def test_a_killed_table_goes_on_and_failures_are_tried_again(tmp_path):
+    plan = ReproductionPlan.make("table4", substitute="debian", datasets=["flickr"], seeds=2)
+    broken = "table4-flickr-gas, seed 1"
+    runner = Runner(fail=[broken])
+
+    def killed(cell, fingerprint, scratch):
+        if len(runner.ran) == 3:
+            raise KeyboardInterrupt
+        return runner(cell, fingerprint, scratch)
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(plan, tmp_path, run_cell=killed)
+    assert (tmp_path / "table.md").exists()  # of what there is
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == len(set(runner.ran)) == 6
+    assert failures(plan.lines, outcomes) == 1
+    rows = table(plan, outcomes)[1:]
+    assert [line[:5] for line in rows[:2]] == [
+        ["GNNAutoScale", "debian", "1", "3.8929", "2.0000"],
+        ["GNNAutoScale", "debian", "2", "3.2185", "2.0000"],
+    ]
+    assert "1 of 2 failed: it broke" in rows[0][-1]
+    runner.fail.clear()
+    runner.ran.clear()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert runner.ran == [("debian", broken)]
+    assert failures(plan.lines, outcomes) == 0
+
+
+def test_what_is_not_here_is_a_row_that_says_so(tmp_path):
+    plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=1)
+    runner, said = Runner(), []
+    outcomes = reproduce(plan, tmp_path, run_cell=runner, tell=said.append)
+    assert runner.ran == []
+    assert all("graphfm datasets fetch flickr" in line[-1] for line in table(plan, outcomes)[1:])
+    assert len(said) == 3
+
+
+def test_figure_2_is_a_picture(tmp_path):
+    plan = ReproductionPlan.make("figure2", substitute="synthetic", datasets=["reddit"])
+    reproduce(plan, tmp_path, run_cell=Runner())
+    assert (tmp_path / "figure2.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"table": "table9"}, "there is no table 'table9'; there is table2, table3, table4"),
+        ({"substitute": "cora"}, "there is no substitute 'cora'; there is debian, synthetic"),
+        ({"scale": 0.1}, "scale is the size of a synthetic substitute"),
+        ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
+        ({"datasets": ["cora"]}, "there is no dataset of table3 'cora'; there is reddit, flickr"),
+        ({"backbones": ["gcn"]}, "there is no backbone of table3 'gcn'; there is sage"),
+        ({"substitute": "debian", "epochs": 0}, "epochs is 0; expected 1 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        ReproductionPlan.make(**{"table": "table3", **arguments})

@@ -1,0 +1,79 @@
+import pytest
+import torch
+
+from graphfm import InputError, synthetic
+from graphfm.backbones import BACKBONES
+from graphfm.footprint import GraphSize
+from graphfm.memory_plan import memory_plan
+from graphfm.methods import METHODS
+from graphfm.run import Run, backbone_of, build
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_histories_and_features_are_planned_to_the_byte(make_graph, name):
+    graph = make_graph(undirected=True)
+    for backbone in [backbone_of(name)] if backbone_of(name) else ["sage", "gcnii"]:
+        run = Run.make(method=name, backbone=backbone, layers=3)
+        plan, trainer = memory_plan(run, graph), build(run, graph)
+        tables = trainer.method.estimator.tables().values()
+        assert plan.histories == sum(table.rows.nbytes for table in tables)
+        hop = trainer.method.estimator.first_hop
+        own = 0 if backbone_of(name) is None else trainer.x.nbytes
+        kept = 0 if hop is None else hop.rows.nbytes - 4 * graph.num_features  # the sink
+        assert plan.features == own + kept
+        numbers = sum(p.numel() for p in trainer.backbone.parameters())
+        assert plan.weights == 16 * numbers
+
+
+@pytest.mark.parametrize("backbone", [name for name in BACKBONES if name not in ("mlp", "sgc")])
+def test_more_of_anything_is_planned_to_take_more(make_graph, backbone):
+    graph = make_graph()
+
+    def step(**options):
+        plan = memory_plan(Run.make(backbone=backbone, **options), graph)
+        return plan.step + plan.weights
+
+    assert step(hidden=64) < step(hidden=128)
+    if backbone != "sign":
+        assert step(method="graphsage", fanout=(1,)) < step(method="graphsage", fanout=(3,))
+        assert step(method="cluster-gcn", parts=8) < step()
+
+
+def test_the_size_of_a_batch_is_foreseen():
+    """Rows of real batches, to within a factor of two on average; SHADOW's are a bound."""
+    graph = synthetic("small", scale=0.2)
+    for name in METHODS:
+        if backbone_of(name):
+            continue
+        trainer = build(Run.make(method=name, layers=2, dropout=0.0), graph)
+        sampler = trainer.method.sampler
+        batches = [sampler.sample(s, trainer.rng) for s in sampler.epoch(trainer.rng)]
+        planned = sampler.footprint(GraphSize.of(graph), 2)
+        rows = sum(batch.blocks[1].num_src for batch in batches) / len(batches)
+        assert rows <= 2 * planned[1].sources, name
+        if name != "shadow":
+            assert planned[1].sources <= 2 * rows, name
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({}, "use a method that samples"),
+        ({"method": "graphsage", "fanout": (9,), "batch_size": 9999}, "a lower --batch-size"),
+        ({"method": "cluster-gcn", "parts": 2, "parts_per_batch": 2}, "a lower --parts-per-batch"),
+        ({"method": "vr-gcn", "batch_size": 1, "layers": 4, "fanout": (1,)}, "--history fp16"),
+    ],
+)
+def test_what_cannot_fit_is_refused_with_advice(make_graph, monkeypatch, options, advice):
+    graph = make_graph(num_nodes=3000, num_edges=30_000)
+    monkeypatch.setattr("graphfm.memory_plan.available_memory", lambda: 100_000)
+    with pytest.raises(InputError, match=r"would take about .* beside the graph") as refused:
+        build(Run.make(**options), graph)
+    assert advice in str(refused.value)
+
+
+def test_a_plan_allocates_nothing_and_says_nothing(make_graph, caplog):
+    graph = make_graph()
+    memory_plan(Run.make(method="gas", hidden=1 << 18), graph)  # 250 GiB of weights
+    assert not caplog.text
+    assert torch.empty(0).device.type == "cpu"
