@@ -137,7 +137,8 @@ def test_train_prints_one_line_of_json_with_all_that_is_promised(trained):
 
 def test_train_says_on_stderr_what_it_trains_on(trained):
     assert trained[1].err.startswith(f"{SMALL}: 200 nodes, 4,000 edges, 64 features, 10 classes;")
-    assert trained[1].err.count("\n") == 1
+    assert trained[1].err.splitlines()[1].startswith("memory, about: graph ")
+    assert trained[1].err.count("\n") == 2
 
 
 def test_a_run_folder_holds_five_files_that_can_be_read(trained):
@@ -190,6 +191,7 @@ def test_options_reach_the_run():
     assert run["backbone_settings"] == {
         "layers": 3, "hidden": 8, "dropout": 0.25, "dropout_input": True, "batch_norm": True,
         "residual": True, "aggregators": ["std", "min"], "scalers": ["attenuation"],
+        "transform": False,
     }  # fmt: skip
     expected = {
         "epochs": 2, "lr": 0.02, "weight_decay": 1e-4, "schedule": "cosine", "clip": 1.0,
@@ -705,7 +707,7 @@ def test_too_little_memory_gets_one_line_and_leaves_nothing(here, monkeypatch):
     monkeypatch.setattr("graphfm.cli.train.start", lambda *_: torch.empty(1 << 50))
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
-    assert ended.err.splitlines()[1:] == [
+    assert ended.err.splitlines()[2:] == [
         "graphfm: there is not enough memory; use a smaller graph, or a lower --hidden or --layers"
     ]
     assert tree(here) == set()
@@ -718,7 +720,7 @@ def test_a_full_disk_gets_one_line(here, monkeypatch):
     monkeypatch.setattr(RunFolder, "on_epoch", fail)
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
-    assert "No space left on device: 'run/metrics.jsonl'" in ended.err.splitlines()[1]
+    assert "No space left on device: 'run/metrics.jsonl'" in ended.err.splitlines()[2]
     assert tree(here) == set()
 
 
@@ -772,7 +774,7 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
     finally:
         process.kill()
     assert (process.returncode, out) == (130, "")
-    assert err.splitlines()[1:] == [
+    assert err.splitlines()[2:] == [
         "graphfm: interrupted; the run is in run, with the best model so far (graphfm evaluate run)"
     ]
     assert tree(here / "run") == {"config.json", "metrics.jsonl", "model.safetensors"}
@@ -790,7 +792,7 @@ def test_ctrl_c_in_the_first_epoch_says_that_there_is_no_model(monkeypatch):
     monkeypatch.setattr(RunFolder, "on_epoch", interrupt)
     ended = graphfm(*TRAIN, "--out", "run")
     assert (ended.code, ended.out) == (130, "")
-    assert ended.err.splitlines()[1:] == [
+    assert ended.err.splitlines()[2:] == [
         "graphfm: interrupted in the first epoch; the run is in run, without a model"
     ]
 

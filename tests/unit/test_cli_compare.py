@@ -79,6 +79,7 @@ def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
     ]
     first, *lines, last = err.splitlines()
     assert first == SHARED
+    assert lines.pop(0).startswith("memory beside the graph, about: full ")
     assert lines[0] == "full, seed 0: test 0.5000, validation 0.6000 after 0.2 s, 256 MiB"
     assert len(lines) == 4
     assert last == f"tables, pictures and every training are in {OUT}"
@@ -113,7 +114,9 @@ def test_without_methods_there_are_all(fake):
 def test_the_second_time_nothing_is_run_and_that_is_said(fake):
     first, second = compare(*FEW), compare(*FEW)
     assert second[:2] == first[:2]
-    assert second[2].splitlines()[1:] == [
+    _, done, memory, last = second[2].splitlines()
+    assert memory.startswith("memory beside the graph, about: ")
+    assert [done, last] == [
         "4 of 4 trainings are done already and are not run again",
         f"tables, pictures and every training are in {OUT}",
     ]
@@ -283,7 +286,7 @@ def test_killed_in_the_middle_only_the_running_training_is_lost(here):
     code, out, err = compare(*arguments, "--json")
     assert code == 0, err
     assert err.splitlines()[1] == "1 of 2 trainings are done already and are not run again"
-    assert [line.partition(":")[0] for line in err.splitlines()[2:-1]] == ["graphsage, seed 0"]
+    assert [line.partition(":")[0] for line in err.splitlines()[3:-1]] == ["graphsage, seed 0"]
     assert cells.read_bytes().splitlines()[0] == finished
     assert [row["seeds"] for row in json.loads(out)["rows"]] == [1, 1]
     assert not (here / "c" / ".cell").exists()
@@ -311,6 +314,6 @@ def test_however_it_ends_no_process_is_left(here, number):
     assert (here / "c" / "cells.jsonl").read_bytes() == b""
     if number != signal.SIGKILL:
         assert (process.returncode, out) == (130, "")
-        assert err.splitlines()[1:] == [
+        assert err.splitlines()[2:] == [
             "graphfm: interrupted before a training ended; the same command starts again"
         ]

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from graphfm.cli.output import say
+from graphfm.cli.output import say, size
 from graphfm.comparison.cell import Cell
 from graphfm.comparison.observer import Observer
 from graphfm.comparison.outcome import Outcome
@@ -37,9 +37,9 @@ class ComparisonView(Observer):
     ) -> None:
         pass
 
-    def on_plan(self, plans: Mapping[str, str]) -> None:
-        for method, text in plans.items():
-            say(f"{method}: {text}")
+    def on_plan(self, needed: Mapping[str, int]) -> None:
+        listed = ", ".join(f"{method} {size(value)}" for method, value in needed.items())
+        say(f"memory beside the graph, about: {listed}")
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         self.num_done, self.num_cells = num_done, num_cells

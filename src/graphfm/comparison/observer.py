@@ -10,8 +10,8 @@ from graphfm.comparison.row import Row
 class Observer:
     """Told of what happens; does nothing by default."""
 
-    def on_plan(self, plans: Mapping[str, str]) -> None:
-        """By method, what memory a training will take."""
+    def on_plan(self, needed: Mapping[str, int]) -> None:
+        """By method, about how many bytes a training will take beside the graph."""
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         """The folder was read: so many of the cells are done already."""

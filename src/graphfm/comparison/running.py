@@ -40,7 +40,7 @@ def compare(
     check_trainable(graph)
     settings, fingerprint = plan.settings(graph), graph.fingerprint
     plans = {
-        entry.method: str(memory_plan(entry.cells[0].run, graph))
+        entry.method: memory_plan(entry.cells[0].run, graph).needed
         for entry in plan.entries
         if entry.cells
     }
@@ -52,8 +52,8 @@ def compare(
         cells = plan.cells
         todo = [pair for pair in cells if not _settled(*pair, store.outcomes)]
         done = len(cells) - len(todo)
-        observer.on_plan(plans)
         observer.on_begin(rows, done, len(cells))
+        observer.on_plan(plans)
         try:
             for number, (entry, cell) in enumerate(todo, start=done + 1):
                 if _undefined(entry, store.outcomes):  # another seed has told
