@@ -62,10 +62,13 @@ def _line(line: Line, outcomes: Mapping[str, Outcome]) -> list[str]:
     recipe, scores = line.recipe, _scores(line, outcomes)
     tests = [score.test for score in scores if score.test is not None]
     ours = fmean(tests) if tests else None
-    difference = NONE if ours is None or recipe.paper is None else f"{ours - recipe.paper:+.4f}"
+    dataset = line.cells[0].run.dataset if line.cells else recipe.run.dataset
+    difference = NONE
+    if ours is not None and recipe.paper is not None and dataset == recipe.run.dataset:
+        difference = f"{ours - recipe.paper:+.4f}"  # of another graph it would say nothing
     return [
         recipe.row,
-        recipe.run.dataset if not line.cells else line.cells[0].run.dataset,
+        dataset,
         _with_spread(recipe.paper, recipe.paper_std),
         _with_spread(ours, stdev(tests) if len(tests) > 1 else None),
         difference,
