@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # which asks for plans
     from graphfm.run import Run
 
 PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
+MARGIN = 2.0  # by which a plan may be too high
 WORDS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -52,8 +53,8 @@ class MemoryPlan:
         return f"memory, about: {listed}; {_size(self.available)} free"
 
     def check(self, run: Run) -> None:
-        """Refuse what cannot fit, and say what to reduce."""
-        if self.needed <= self.available:
+        """Refuse what cannot fit, by the plan's own margin, and say what to reduce."""
+        if self.needed <= MARGIN * self.available:
             return
         raise InputError(
             f"{run.method} on {run.backbone} would take about {_size(self.needed)} beside the "
@@ -144,7 +145,8 @@ def _step_bytes(
         numbers += part.sources * layer.in_width
         numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
     rows = layers[0].sources if layers else 0.0
-    edges = sum(part.edges for part in layers)
+    distinct = {id(part): part for part in layers}  # layers that share a block share its edges
+    edges = sum(part.edges for part in distinct.values())
     return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphfm import synthetic
+from graphfm import InputError, synthetic
 from graphfm.data.synthetic import SHAPES
 from graphfm.recipes import TABLES, recipe_of, recipes
 from graphfm.recipes.recipe import TWIN
@@ -73,3 +73,12 @@ def test_options_override_a_recipe():
     other = Run.make(**recipe.options(method="graphsage"))
     assert other.method == "graphsage"
     assert other.backbone_settings == recipe.run.backbone_settings
+
+
+def test_a_slip_in_a_name_is_refused_and_a_network_of_its_own_is_taken():
+    recipe = recipe_of("table2-gcn-flickr-gas")
+    with pytest.raises(InputError, match="there is no method 'foo'"):
+        recipe.options(method="foo")
+    with pytest.raises(InputError, match="there is no backbone 'foo'"):
+        recipe.options(backbone="foo")
+    assert Run.make(**recipe.options(method="sign")).backbone == "sign"

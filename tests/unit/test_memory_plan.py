@@ -3,6 +3,7 @@ import torch
 
 from graphfm import InputError, synthetic
 from graphfm.backbones import BACKBONES
+from graphfm.data.synthetic import Shape
 from graphfm.footprint import GraphSize
 from graphfm.memory_plan import memory_plan
 from graphfm.methods import METHODS
@@ -70,6 +71,28 @@ def test_what_cannot_fit_is_refused_with_advice(make_graph, monkeypatch, options
     with pytest.raises(InputError, match=r"would take about .* beside the graph") as refused:
         build(Run.make(**options), graph)
     assert advice in str(refused.value)
+
+
+def test_layers_that_share_their_edges_count_them_once(make_graph):
+    graph = make_graph(num_nodes=100, num_edges=50_000)
+    few, many = (
+        memory_plan(Run.make(backbone="gcnii", layers=layers, hidden=2), graph).step
+        for layers in (2, 40)
+    )
+    assert many < 2 * few  # rows are few here, edges many
+
+
+def test_neighbours_that_are_not_there_are_not_planned_for():
+    """Of 4 on average, a fan-out of 50 finds 4."""
+    shape = Shape(
+        num_nodes=5000, num_edges=20_000, num_features=8, num_classes=3, split=(0.5, 0.2, 0.3)
+    )
+    graph = synthetic(shape)
+    for options in ({"method": "shadow", "depth": 3}, {"method": "graphsage"}):
+        some, more = (
+            memory_plan(Run.make(fanout=(fanout,), **options), graph).step for fanout in (6, 50)
+        )
+        assert more <= 3 * some, options
 
 
 def test_a_plan_allocates_nothing_and_says_nothing(make_graph, caplog):

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphfm.run import Run, options_of
+from graphfm.backbones import BACKBONES
+from graphfm.methods import METHODS
+from graphfm.run import Run, backbone_of, known_name, options_of
 
 # The paper's code: histories from zero, no exact first hop, sums of what a batch sees as they are.
 AS_PUBLISHED = {"exact_first_hop": False}
@@ -45,7 +47,12 @@ class Recipe:
             **run.method_settings,
             **vars(run.training),
         }
-        method, backbone = given.get("method", run.method), given.get("backbone", run.backbone)
+        method = given.get("method", run.method)
+        known_name("method", method, METHODS)
+        if own := backbone_of(method):
+            given = {"backbone": own, **given}
+        backbone = given.get("backbone", run.backbone)
+        known_name("backbone", backbone, BACKBONES)
         if (method, backbone) != (run.method, run.backbone):  # who may not take all of them
             kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
             flat = {name: value for name, value in flat.items() if name in kept}

@@ -44,6 +44,8 @@ def reproduce(
                 tell(f"{line.recipe.name}: {line.absent}")
         try:
             for count, cell in enumerate(todo, start=done + 1):
+                if _settled(cell, store.outcomes):  # on a substitute, two recipes may be one run
+                    continue
                 outcome = run_cell(cell, None, path / ".cell")
                 store.add(cell, outcome)
                 tell(f"{count} of {number}: {cell.label}: {_summary(outcome)}")

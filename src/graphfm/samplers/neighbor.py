@@ -49,8 +49,11 @@ class NeighborSampler(SeedSampler):
         layers: list[LayerFootprint] = []
         targets: float = min(self.batch_size, size.num_train)
         for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
-            edges = targets * (fanout + self.every_neighbor * size.mean_degree)
-            sources = targets + min(targets * fanout, size.num_nodes)
+            picks = targets * fanout
+            if picks > size.num_nodes:  # then none that only fill a row
+                picks = targets * min(fanout, size.mean_degree)
+            edges = picks + targets * self.every_neighbor * size.mean_degree
+            sources = targets + min(picks, size.num_nodes)
             layers.insert(0, LayerFootprint(sources, targets, edges))
             targets = sources
         return layers

@@ -60,12 +60,14 @@ class ShadowSampler(SeedSampler):
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         nodes: float = self.budget
         if self.subgraph == "khop":
-            nodes = new = 1
+            nodes = new = 1.0
             for fanout in (self.fanout * self.depth)[: self.depth]:
-                new *= fanout
+                new *= min(fanout, size.mean_degree)
                 nodes += new
-        nodes = min(nodes, size.num_nodes) * min(self.batch_size, size.num_train)
-        return [LayerFootprint(nodes, nodes, nodes * size.mean_degree)] * num_layers
+        nodes = min(nodes, size.num_nodes)
+        edges = nodes * min(size.mean_degree, nodes)
+        seeds = min(self.batch_size, size.num_train)
+        return [LayerFootprint(nodes * seeds, nodes * seeds, edges * seeds)] * num_layers
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         if self.num_layers == 0:

@@ -67,6 +67,14 @@ def test_graphs_that_share_all_settings_are_not_mixed_up(tmp_path):
     assert len(runner.ran) == 24 == len(set(runner.ran))
 
 
+def test_recipes_that_are_one_run_on_a_substitute_run_once(tmp_path):
+    plan = ReproductionPlan.make("table3", substitute="debian")
+    runner = Runner()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 12  # Reddit's rows and Flickr's are the same
+    assert all(line[3] == "0.9000" for line in table(plan, outcomes)[1:])
+
+
 def test_a_killed_table_goes_on_and_failures_are_tried_again(tmp_path):
     plan = ReproductionPlan.make("table4", substitute="debian", datasets=["flickr"], seeds=2)
     broken = "table4-flickr-gas, seed 1"
