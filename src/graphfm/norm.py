@@ -78,10 +78,11 @@ def frozen_statistics(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and back to the mode there was."""
-    was_training = module.training
+    """Evaluation mode; afterwards every part of the module is in the mode it was in."""
+    before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         yield
     finally:
-        module.train(was_training)
+        for part, training in before:
+            part.training = training

@@ -67,7 +67,7 @@ class Adjacency:
     def symmetric_without_loops(graph: Graph) -> Adjacency:
         """D^-1/2 A D^-1/2 of SIGN; what a node without in-neighbours sends counts for nothing."""
 
-        def normalize(degree: Tensor, has_loop: Tensor) -> Factors:
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
             scale = torch.where(degree > 0, _safe_power(degree, -0.5), 0.0)
             return Factors(scale, scale)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.estimators.base import Estimator
+from graphfm.norm import evaluating
 
 if TYPE_CHECKING:  # a trainer may want to call this module
     from graphfm.training.trainer import Trainer
@@ -63,18 +63,6 @@ def exact_rows(trainer: Trainer, h0: Tensor, what: str) -> Iterator[Tensor]:
         out = layer.update(agg, block.targets(h, h0))
         yield {"input": h, "aggregate": agg, "output": out}[what]
         h = out
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode; afterwards every part of the module is in the mode it was in."""
-    before = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, training in before:
-            part.training = training
 
 
 def ratio(error: float, size: float) -> float:
