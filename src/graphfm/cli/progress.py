@@ -10,7 +10,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graphfm.training.watcher import EpochRecord, Watcher
 
 
-class ProgressBar(Watcher):
+class Bars:
+    """Shown while a block of code runs."""
+
+    progress: Progress
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.progress.stop()
+
+
+class ProgressBar(Bars, Watcher):
     def __init__(self, epochs: int) -> None:
         self.progress = Progress(
             TextColumn("epoch"),
@@ -30,15 +48,3 @@ class ProgressBar(Watcher):
         if record.val is not None:
             shown |= {"val": f"{record.val:.4f}", "best": f"{best:.4f}"}
         self.progress.update(self.task, completed=record.epoch, **shown)  # type: ignore[arg-type]
-
-    def __enter__(self) -> Self:
-        self.progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.progress.stop()

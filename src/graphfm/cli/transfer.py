@@ -1,14 +1,14 @@
 """A bar per file that comes and per step of preparation; silent where nobody watches."""
 
 import sys
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from graphfm.cli.progress import Bars
 
-class TransferBar:
+
+class TransferBar(Bars):
     def __init__(self) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -25,15 +25,3 @@ class TransferBar:
         if what not in self.tasks:
             self.tasks[what] = self.progress.add_task(what)
         self.progress.update(self.tasks[what], completed=done, total=total or done)
-
-    def __enter__(self) -> Self:
-        self.progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.progress.stop()
