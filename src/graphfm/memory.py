@@ -36,6 +36,15 @@ def full_batch_bytes(
     return 4 * num_nodes * (rows + 2 * max(widths)) + 28 * num_edges
 
 
+def size(num_bytes: float) -> str:
+    """1536 -> '1.5 KiB'."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} B" if unit == "B" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} TiB"
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Did memory run out? Torch has no type of its own for that of the CPU."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

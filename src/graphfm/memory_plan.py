@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.footprint import GraphSize, LayerFootprint
-from graphfm.memory import available_memory
+from graphfm.memory import available_memory, size
 from graphfm.methods import METHODS, Method
 from graphfm.tables.base import NodeTable
 from graphfm.training.settings import HISTORY_TYPES
@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # which asks for plans
 
 PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
 MARGIN = 2.0  # by which a plan may be too high
-WORDS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,16 @@ class MemoryPlan:
             "graph": self.graph, "features": self.features, "histories": self.histories,
             "weights": self.weights, "a step": self.step, "evaluation": self.evaluation,
         }  # fmt: skip
-        listed = ", ".join(f"{name} {_size(value)}" for name, value in parts.items() if value)
-        return f"memory, about: {listed}; {_size(self.available)} free"
+        listed = ", ".join(f"{name} {size(value)}" for name, value in parts.items() if value)
+        return f"memory, about: {listed}; {size(self.available)} free"
 
     def check(self, run: Run) -> None:
         """Refuse what cannot fit, by the plan's own margin, and say what to reduce."""
         if self.needed <= MARGIN * self.available:
             return
         raise InputError(
-            f"{run.method} on {run.backbone} would take about {_size(self.needed)} beside the "
-            f"graph, and {_size(self.available)} are free; {self._advice(run)}"
+            f"{run.method} on {run.backbone} would take about {size(self.needed)} beside the "
+            f"graph, and {size(self.available)} are free; {self._advice(run)}"
         )
 
     def _advice(self, run: Run) -> str:
@@ -90,8 +89,8 @@ def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
         backbone = make_backbone(
             run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
         )
-    method, size = METHODS[run.method](**run.method_settings), GraphSize.of(graph)
-    layers = method.sampler.footprint(size, len(backbone.layers))
+    method = METHODS[run.method](**run.method_settings)
+    layers = method.sampler.footprint(GraphSize.of(graph), len(backbone.layers))
     number = sum(p.numel() for p in backbone.parameters())
     return MemoryPlan(
         graph=graph.num_bytes,
@@ -108,13 +107,11 @@ def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph) -
     if run.backbone in ("sign", "sgc"):
         hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
         return 4 * graph.num_nodes * graph.num_features * hops
-    return 4 * graph.num_nodes * graph.num_features if _first_hop(backbone, method) else 0
-
-
-def _first_hop(backbone: Backbone, method: Method) -> bool:
-    layers = backbone.layers
-    wanted = method.estimator.exact_first_hop and isinstance(backbone.encode, nn.Identity)
-    return wanted and len(layers) > 0 and layers[0].is_linear and layers[0].dropout.p == 0
+    return (
+        4 * graph.num_nodes * graph.num_features
+        if (method.estimator.exact_first_hop and backbone.begins_linear)
+        else 0
+    )
 
 
 def _history_bytes(run: Run, backbone: Backbone, method: Method, num_nodes: int) -> int:
@@ -125,7 +122,7 @@ def _history_bytes(run: Run, backbone: Backbone, method: Method, num_nodes: int)
         total += (4 if exact else kept) * width * (num_nodes + 1)
         return _Measured()
 
-    if _first_hop(backbone, method):
+    if method.estimator.exact_first_hop and backbone.begins_linear:
         method.estimator.first_hop = _Measured()
     logger = logging.getLogger("graphfm")
     logger.disabled = True  # what an estimator has to say, it says when it is in earnest
@@ -162,11 +159,3 @@ def _available(device: torch.device) -> int:
     free, _ = torch.cuda.mem_get_info(device)
     cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return free + cached
-
-
-def _size(num_bytes: float) -> str:
-    for word in WORDS[:-1]:
-        if num_bytes < 1024:
-            return f"{num_bytes:.0f} B" if word == "B" else f"{num_bytes:.1f} {word}"
-        num_bytes /= 1024
-    return f"{num_bytes:.1f} {WORDS[-1]}"

@@ -73,6 +73,13 @@ class Backbone(nn.Module):
         """[num_nodes, width] what the network reads of each node, on the graph's device."""
         return graph.x
 
+    @property
+    def begins_linear(self) -> bool:
+        """Is the first aggregate a linear map of the features that never changes?"""
+        if not self.layers or not isinstance(self.encode, nn.Identity):
+            return False
+        return self.layers[0].is_linear and self.layers[0].dropout.p == 0
+
     def calibrate(self, graph: Graph) -> None:
         """Take from the training graph what the layers need to know of it, once."""
 

@@ -11,13 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from graphfm.cli.output import say, size
+from graphfm.cli.output import say
 from graphfm.comparison.cell import Cell
 from graphfm.comparison.observer import Observer
 from graphfm.comparison.outcome import Outcome
 from graphfm.comparison.plan import Plan
 from graphfm.comparison.report import describe, table
 from graphfm.comparison.row import Row
+from graphfm.memory import size
 
 
 class ComparisonView(Observer):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.output import Json, print_json, print_rows, say, size
+from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.cli.transfer import TransferBar
 from graphfm.data import catalog
 from graphfm.data.catalog import CATALOG, Source, Statistics
@@ -15,6 +15,7 @@ from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.stored import check_digests, stored_folder
 from graphfm.errors import InputError
 from graphfm.files import data_folder
+from graphfm.memory import size
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help=f"{', '.join(CATALOG)}; or NAME:raw, unprepared.")

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.api import start
-from graphfm.cli.output import Interrupted, Json, print_json, say, size
+from graphfm.cli.output import Interrupted, Json, print_json, say
 from graphfm.cli.progress import ProgressBar
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
+from graphfm.memory import size
 from graphfm.memory_plan import memory_plan
 from graphfm.recipes import recipe_of
 from graphfm.run import Run, pick_device

@@ -81,10 +81,8 @@ class Trainer:
         """Aggregate raw features once for all, where the estimator asks and the network allows."""
         estimator, sampler = self.method.estimator, self.method.sampler
         estimator.first_hop, sampler.first_hop_known = None, False  # of an earlier training
-        layers, encode = self.backbone.layers, self.backbone.encode
-        wanted = estimator.exact_first_hop and isinstance(encode, torch.nn.Identity)
-        if wanted and layers and layers[0].is_linear and layers[0].dropout.p == 0:
-            rows = self.infer.first_aggregate(layers[0], self.x)
+        if estimator.exact_first_hop and self.backbone.begins_linear:
+            rows = self.infer.first_aggregate(self.backbone.layers[0], self.x)
             table = DeviceTable(self.graph.num_nodes, rows.size(1), device=self.graph.device)
             table.push(torch.arange(self.graph.num_nodes, device=rows.device), rows)
             estimator.first_hop, sampler.first_hop_known = table, True
