@@ -55,6 +55,11 @@ def taken(backbone, **options):
     return {name: value for name, value in options.items() if name in known}
 
 
+def margin_of(method):
+    """GraphSAINT's factors are counted on 5 times as many subgraphs, which adds to the error."""
+    return MARGIN * (1.2 if method == "graphsaint" else 1.0)
+
+
 def gradients(trainer, batch):
     trainer.optimizer.zero_grad()
     loss = trainer.batch_loss(batch)
@@ -113,7 +118,7 @@ UNBIASED = [
 @pytest.mark.parametrize("kind", ["mean", "symmetric"])
 @pytest.mark.parametrize(("method", "settings"), UNBIASED)
 def test_the_estimate_of_a_linear_aggregate_is_unbiased(make_graph, method, settings, kind):
-    """Given that a node is among the targets. GraphSAINT counts on 5 times as many subgraphs."""
+    """Given that a node is among the targets."""
     graph = make_graph(weighted=True)
     adjacency = getattr(Adjacency, kind)(graph)
     sampler, rng = METHODS[method](**settings).sampler, torch.Generator().manual_seed(0)
@@ -134,7 +139,7 @@ def test_the_estimate_of_a_linear_aggregate_is_unbiased(make_graph, method, sett
     error = ((squares[often] / count - mean.square()).clamp(min=0) / count).sqrt()
     assert bool((error > 0).any())  # something is sampled
     off = (mean - exact[often]).abs()
-    assert bool((off <= MARGIN * 1.2 * error + 1e-5).all()), float((off / error).max())
+    assert bool((off <= margin_of(method) * error + 1e-5).all()), float((off / error).max())
 
 
 @pytest.mark.parametrize(
@@ -161,7 +166,7 @@ def test_a_batch_that_weighs_its_losses_is_an_unbiased_mean(make_graph, method, 
     found = torch.stack(found).double()
     error = found.std() / len(found) ** 0.5
     assert error > 0
-    assert abs(found.mean() - value[ids].double().mean()) < MARGIN * 1.2 * error
+    assert abs(found.mean() - value[ids].double().mean()) < margin_of(method) * error
 
 
 # ---- odd graphs
