@@ -162,7 +162,7 @@ def both(kind, method, *, directed=False, weighted=False, residual=False, **pape
     settings = kind_of.Settings(layers=3, hidden=6, dropout=0.0, residual=residual)
     backbone = kind_of(5, 3, settings)
     for layer in backbone.layers:  # a bias that shows when an update is applied to nothing
-        torch.nn.init.normal_((layer.linear if kind == "gcn" else layer.neighbors).bias, std=0.3)
+        torch.nn.init.normal_((layer.linear if kind == "gcn" else layer).bias, std=0.3)
     fast = Fast(graph, backbone, method)
     return fast, Slow(graph, backbone, dense_matrix(kind, weight_of), **paper)
 

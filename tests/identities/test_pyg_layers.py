@@ -29,8 +29,9 @@ def graph(request, make_graph):
 
 def test_sage_is_sageconv(graph):
     ours, theirs = SAGELayer(7, 5, **BARE), SAGEConv(7, 5)
-    theirs.lin_l.load_state_dict(ours.neighbors.state_dict())
-    theirs.lin_r.load_state_dict(ours.root.state_dict())
+    of_neighbors, of_self = ours.weight.split(ours.in_width, dim=1)
+    theirs.lin_l.load_state_dict({"weight": of_neighbors, "bias": ours.bias})
+    theirs.lin_r.load_state_dict({"weight": of_self})
     want = theirs(graph.x, graph.edge_index)
     torch.testing.assert_close(apply(ours, SAGE(7, 5), graph), want, **CLOSE)
 

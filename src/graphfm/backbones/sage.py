@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
@@ -11,18 +13,27 @@ from graphfm.ops import weighted_sum
 
 
 class SAGELayer(GraphLayer):
-    """W_1 mean(h_u : u in N_v) + W_2 h_v."""
+    """W_1 mean(h_u : u in N_v) + W_2 h_v, with W_1 and W_2 side by side in one matrix."""
+
+    sums = joins = True
 
     def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
         super().__init__(in_width, in_width, out_width, **options)
-        self.neighbors = nn.Linear(in_width, out_width)
-        self.root = nn.Linear(in_width, out_width, bias=False)
+        neighbors = nn.Linear(in_width, out_width)
+        root = nn.Linear(in_width, out_width, bias=False)
+        self.weight = nn.Parameter(torch.cat([neighbors.weight, root.weight], dim=1).detach())
+        self.bias = neighbors.bias
 
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         return weighted_sum(h, block)
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
-        return self.finish(self.neighbors(agg) + self.root(targets.h), targets)
+        if targets.joined is not None:
+            return self.product(targets.joined, self.weight, self.bias, targets)
+        # elsewhere two products rather than a copy of both rows
+        of_neighbors, of_self = self.weight[:, : self.in_width], self.weight[:, self.in_width :]
+        out = linear(agg, of_neighbors, self.bias) + linear(targets.h, of_self)
+        return self.finish(out, targets)
 
 
 class SAGE(Backbone):

@@ -75,9 +75,8 @@ def test_score_by_hand():
     trainer = trainer_of(graph, "gas", exact_first_hop=False, **options)
     first = trainer.backbone.layers[0]
     with torch.no_grad():
-        first.neighbors.weight.fill_(2.0)
-        first.neighbors.bias.zero_()
-        first.root.weight.zero_()
+        first.weight.copy_(torch.tensor([[2.0, 0.0]]))  # of neighbours, of the node itself
+        first.bias.zero_()
     trainer.method.estimator.histories[0].rows[:3] = torch.tensor([[3.0], [7.0], [8.0]])
     # neighbours' means: 2, (1 + 6) / 2, 2; doubled: 4, 7, 4; off by 1, 0 and 4
     (layer,) = staleness(trainer)
