@@ -65,6 +65,14 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a table, by node id, that nobody has read yet."""
+
+    table: Tensor  # [num_nodes, width] of any floating-point type
+    ids: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class Targets:
     """The rows one layer writes. Everything here is row-wise; no edges."""
 
@@ -72,6 +80,8 @@ class Targets:
     h0: Tensor  # [num_dst, width] encoder output (GCNII reads it)
     degree: Tensor  # [num_dst] true in-degree, whatever was sampled
     valid: Tensor | None  # [num_dst] False on padding; None when nothing is padded
+    # [num_dst, agg_width + width] aggregate and h side by side, where a kernel has put them so
+    joined: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)

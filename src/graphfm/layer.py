@@ -1,15 +1,22 @@
 """A graph layer, cut in two where estimators step in."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from graphfm.batch import Block, Targets
 from graphfm.norm import MaskedBatchNorm
+from graphfm.ops.linear import linear
 
 
 class GraphLayer(nn.Module, ABC):
     """dropout -> aggregate -> update, where update ends in norm -> residual -> activation."""
+
+    # Is `aggregate` just `ops.weighted_sum`, so that one kernel may do it with what surrounds it?
+    sums: ClassVar[bool] = False
+    # Does `update` read aggregate and own row as one (`Targets.joined`), where they are given so?
+    joins: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -41,6 +48,12 @@ class GraphLayer(nn.Module, ABC):
     @abstractmethod
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
         """Turn each target's aggregate into its output. Row-wise, batch statistics aside."""
+
+    def product(self, rows: Tensor, weight: Tensor, bias: Tensor, targets: Targets) -> Tensor:
+        """Rows times a matrix, plus a bias, and `finish`, at once where that can be."""
+        at_once = self.activation and self.norm is None and not self.residual
+        out = linear(rows, weight, bias, relu=at_once)
+        return out if at_once else self.finish(out, targets)
 
     def finish(self, out: Tensor, targets: Targets) -> Tensor:
         """The end that every update shares."""

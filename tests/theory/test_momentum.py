@@ -35,7 +35,7 @@ def bare_layer(width=1):
 
 def momentum(layer, num_nodes, beta, start):
     estimator = graphfm_ib(beta=(beta,), start=start).estimator
-    estimator.allocate([layer], lambda width, exact=False: DeviceTable(num_nodes, width))
+    estimator.allocate([layer], lambda width, **_: DeviceTable(num_nodes, width))
     return estimator
 
 
@@ -203,7 +203,7 @@ def test_graphfm_ib_tracks_sampled_neighbours_to_the_floor(beta, start):
     method = graphfm_ib(fanout=(1,), batch_size=batch, beta=(beta,), start=start)
     method.sampler.prepare(adjacency, 1)
     estimator, whole, ids = method.estimator, adjacency.full_block(), torch.arange(n)
-    estimator.allocate([layer], lambda width, exact=False: DeviceTable(n, width))
+    estimator.allocate([layer], lambda width, **_: DeviceTable(n, width))
     target = layer.aggregate(graph.x, whole)
 
     # a neighbour u is drawn with chance 1 / d and counts d A_vu: variance sum d A_vu^2 x_u^2 - m^2

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from graphfm.batch import Batch
+from graphfm.batch import Batch, Rows
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
@@ -83,9 +83,13 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Take from the training graph what the layers need to know of it, once."""
 
-    def forward(self, x: Tensor, batch: Batch, estimator: Estimator) -> Tensor:
-        h = h0 = self.encode(x)
-        for depth, (layer, block) in enumerate(zip(self.layers, batch.blocks, strict=True)):
+    def forward(self, x: Tensor | Rows, batch: Batch, estimator: Estimator) -> Tensor:
+        steps = enumerate(zip(self.layers, batch.blocks, strict=True))
+        if isinstance(x, Rows):  # there is nothing to encode, and the first layer reads them itself
+            h = h0 = estimator.read(*next(steps)[1], x)
+        else:
+            h = h0 = self.encode(x)
+        for depth, (layer, block) in steps:
             h = estimator(depth, layer, block, h, h0)
         out: Tensor = self.decode(h)
         return out

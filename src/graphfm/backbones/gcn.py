@@ -28,6 +28,8 @@ class GCNSettings(Settings):
 class GCNLayer(GraphLayer):
     """W sum(A_vu h_u), A the symmetrically normalised adjacency with self-loops."""
 
+    sums = True
+
     def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
         super().__init__(in_width, in_width, out_width, **options)
         self.linear = nn.Linear(in_width, out_width)
@@ -36,7 +38,7 @@ class GCNLayer(GraphLayer):
         return weighted_sum(h, block)
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
-        return self.finish(self.linear(agg), targets)
+        return self.product(agg, self.linear.weight, self.linear.bias, targets)
 
 
 class GCN(Backbone):

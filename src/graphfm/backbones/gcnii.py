@@ -34,6 +34,8 @@ class GCNIISettings(Settings):
 class GCNIILayer(GraphLayer):
     """((1 - a) A h + a h_0) ((1 - b) I + b W), with a matrix of its own for h_0 if not shared."""
 
+    sums = True
+
     def __init__(
         self, width: int, *, alpha: float, mapping: float, shared_weights: bool, **options: Any
     ) -> None:

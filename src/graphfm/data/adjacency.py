@@ -110,12 +110,12 @@ class Adjacency:
         own = None if self.self_weight is None else self.self_weight[dst_ids]
         return Block(src_ids, edges, degree.float(), own)
 
-    def bare_block(self, ids: Tensor) -> Block:
-        """No edges at all, for a layer whose aggregate is known."""
+    def bare_block(self, ids: Tensor, degree: Tensor | None = None) -> Block:
+        """No edges at all, for a layer whose aggregate is known; so may the degrees be."""
         indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
         nothing = torch.empty(0, device=ids.device)
         edges = Edges(indptr, nothing.int(), nothing, ids.numel())
-        return Block(ids, edges, self.graph.degree[ids].float())
+        return Block(ids, edges, self.graph.degree[ids].float() if degree is None else degree)
 
     def subgraph_block(self, ids: Tensor, row: Tensor, col: Tensor, position: Tensor) -> Block:
         """A subgraph as if it were all there is: normalised by its own degrees.

@@ -8,11 +8,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from graphfm.batch import Block, Rows
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
+from graphfm.ops import fanout
+from graphfm.ops.fanout import Combined, Momentum
 from graphfm.tables.base import NodeTable
+from graphfm.tables.device import DeviceTable
 
 STARTS = ("fresh", "zero", "features")
 
@@ -33,6 +37,7 @@ class AggregateMomentum(Estimator):
     """
 
     keeps_history: ClassVar[bool] = True
+    combines: ClassVar[bool] = True
     history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
@@ -47,8 +52,11 @@ class AggregateMomentum(Estimator):
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         self.betas = per_layer("beta", self.beta, len(layers))
         known = 0 if self.first_hop is None else 1  # what never changes needs no history
-        self.histories = {d: new_table(layers[d].agg_width) for d in range(known, len(layers))}
-        self.visits = {d: new_table(1, exact=True) for d in self.histories}
+        last = len(layers) - 1
+        self.histories = {
+            d: new_table(layers[d].agg_width, last=d == last) for d in range(known, len(layers))
+        }
+        self.visits = {d: new_table(1, exact=True, last=d == last) for d in self.histories}
         self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
         if self.start == "features" and layers and layers[0].agg_width % layers[0].in_width:
             raise InputError(
@@ -65,6 +73,11 @@ class AggregateMomentum(Estimator):
     def tables(self) -> dict[str, NodeTable]:
         named = {f"aggregate.{depth}": table for depth, table in self.histories.items()}
         return named | {f"visits.{depth}": table for depth, table in self.visits.items()}
+
+    def kept_ids(self, depth: int) -> Tensor | None:
+        history = self.histories[depth]
+        assert isinstance(history, DeviceTable)
+        return history.kept_ids()
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
@@ -83,6 +96,30 @@ class AggregateMomentum(Estimator):
             ids, visits = step.block.dst_ids, self.visits[step.depth]
             self.histories[step.depth].push(ids, agg)
             visits.push(ids, visits.pull(ids) + 1)
+
+    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
+        momentum = self._momentum(depth)
+        combined = fanout.combine(
+            h, block, join=layer.joins, known=self._known(depth), momentum=momentum
+        )
+        if momentum is not None and self.recording:
+            fanout.keep(combined, block.dst_ids, momentum)
+        return combined
+
+    def _momentum(self, depth: int) -> Momentum | None:
+        if depth not in self.histories:
+            return None
+        history, visits = self.histories[depth], self.visits[depth]
+        assert isinstance(history, DeviceTable)
+        assert isinstance(visits, DeviceTable)
+        return Momentum(
+            past=history.rows,
+            visits=visits.rows,
+            place=history.place,
+            beta=self.betas[depth],
+            fresh=self.start == "fresh",
+            whole_gradient=self.whole_gradient,
+        )
 
     def _weight(self, step: LayerStep) -> Tensor:
         """[num_dst, 1] beta of each target, by how often it was seen before."""

@@ -6,12 +6,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block
+from graphfm.batch import Block, Rows, Targets
 from graphfm.errors import InputError
 from graphfm.estimators.compensation import Compensation
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
+from graphfm.ops import compiled, fanout
+from graphfm.ops.fanout import Combined
 from graphfm.tables.base import NodeTable
+from graphfm.tables.device import DeviceTable
 
 
 class Estimator:
@@ -30,6 +33,7 @@ class Estimator:
         False  # drop from the past what is dropped now (LayerStep.mask)
     )
     compensation: Compensation | None = None  # gradients from beyond the batch
+    combines: ClassVar[bool] = False  # may `combine` stand for the hooks, where there are kernels?
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         """Create the histories. Called once, before training."""
@@ -57,6 +61,10 @@ class Estimator:
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         """Write histories. Nothing here may change `out`."""
 
+    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
+        """`aggregate` and `record` by one kernel each, on a block of fixed fan-out."""
+        raise AssertionError(f"{type(self).__name__} has no kernel")
+
     def written_ids(self, depth: int, block: Block) -> Tensor:
         """The nodes whose rows at this depth `record` writes; for a history, how old it is."""
         return block.dst_ids
@@ -64,6 +72,10 @@ class Estimator:
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         """The halo's own aggregate at this layer, as well as can be told (for compensation)."""
         raise AssertionError(f"{type(self).__name__} knows no halo")
+
+    def kept_ids(self, depth: int) -> Tensor | None:
+        """The nodes that have a row in the history at this depth; None is all."""
+        return None
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         """By depth, what a step would take from the past for every node (see `history_of`)."""
@@ -78,6 +90,8 @@ class Estimator:
             h = h * mask
         else:
             h = layer.dropout(h)
+        if self.combines and block.edges.fanout and layer.sums and compiled.available(h.device):
+            return self._at_once(depth, layer, block, h, h0)
         step = LayerStep(depth, layer, block, h, h0, mask)
         if depth == 0 and self.first_hop is not None:
             agg = self.first_hop.pull(block.dst_ids)
@@ -91,9 +105,38 @@ class Estimator:
             self.compensation.add(step, out, None if alone else self.halo_aggregate(step))
         return out
 
+    def read(self, layer: GraphLayer, block: Block, rows: Rows) -> Tensor:
+        """The first layer, from rows that a kernel gathers on the way."""
+        return self._at_once(0, layer, block, rows, None)
+
+    def _at_once(
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, h0: Tensor | None
+    ) -> Tensor:
+        combined = self.combine(depth, layer, block, h)
+        agg, joined = combined.rows, None
+        if layer.joins:
+            joined = agg
+            agg, own = joined[:, : combined.width], joined[:, combined.width :]
+        else:
+            own = agg if isinstance(h, Rows) else h[: block.num_dst]
+        first = own if h0 is None else h0[: block.num_dst]
+        return layer.update(agg, Targets(own, first, block.degree, block.valid, joined))
+
+    def _known(self, depth: int) -> Tensor | None:
+        """Every node's aggregate at this depth, if it never changes."""
+        if depth > 0 or self.first_hop is None:
+            return None
+        assert isinstance(self.first_hop, DeviceTable)
+        return self.first_hop.rows
+
 
 class Exact(Estimator):
     """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
+
+    combines: ClassVar[bool] = True
+
+    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
+        return fanout.combine(h, block, join=layer.joins, known=self._known(depth))
 
 
 def check_beta(beta: Sequence[float]) -> None:

@@ -11,9 +11,12 @@ from graphfm.tables.base import NodeTable
 
 
 class NewTable(Protocol):
-    """Makes an empty table of the run's number type; of float32 where digits count (`exact`)."""
+    """Makes an empty table of the run's number type; of float32 where digits count (`exact`).
 
-    def __call__(self, width: int, *, exact: bool = False) -> NodeTable: ...
+    `last`: only what the last layer writes needs a row.
+    """
+
+    def __call__(self, width: int, *, exact: bool = False, last: bool = False) -> NodeTable: ...
 
 
 @dataclass(frozen=True, slots=True)

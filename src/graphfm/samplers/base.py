@@ -23,6 +23,11 @@ class Sampler(ABC):
     wants_gradients: ClassVar[bool] = False  # call `snapshot` at the start of each epoch
     first_hop_known: bool = False  # the first layer needs no neighbours: do not sample any
 
+    @property
+    def static_shapes(self) -> bool:
+        """Do all shapes of a batch follow from the number of its seeds?"""
+        return False
+
     @abstractmethod
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         """Do the work needed once: partition, sampling probabilities, norms."""
@@ -34,6 +39,10 @@ class Sampler(ABC):
     @abstractmethod
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         """About how large each layer of a batch will be, input first."""
+
+    def starting_ids(self) -> Tensor | None:
+        """The only nodes that the last layer writes, after `prepare`; None where it may be any."""
+        return None
 
     @abstractmethod
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:

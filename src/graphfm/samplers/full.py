@@ -14,6 +14,10 @@ from graphfm.samplers.base import Sampler
 class FullSampler(Sampler):
     """Every node, every edge, one step an epoch."""
 
+    @property
+    def static_shapes(self) -> bool:
+        return True
+
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         ids = torch.arange(adjacency.graph.num_nodes, device=adjacency.graph.device)
         blocks = (adjacency.full_block(),) * num_layers if num_layers else ()

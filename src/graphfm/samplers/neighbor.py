@@ -11,6 +11,8 @@ from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
 from graphfm.footprint import GraphSize, LayerFootprint
+from graphfm.ops import compiled
+from graphfm.ops import fanout as kernels
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
@@ -44,6 +46,17 @@ class NeighborSampler(SeedSampler):
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         super().prepare(adjacency, num_layers)
         self.fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        self.layouts = dict[tuple[int, int], tuple[Tensor, Tensor]]()  # by targets and fan-out
+
+    @property
+    def static_shapes(self) -> bool:
+        rows = min(self.batch_size, self.train_ids.numel())
+        for depth, fanout in reversed(list(enumerate(self.fanouts))):
+            if depth > 0 or not self.first_hop_known:
+                if self.every_neighbor or rows * fanout > self.adjacency.graph.num_nodes:
+                    return False
+                rows *= fanout + 1
+        return True
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         layers: list[LayerFootprint] = []
@@ -60,14 +73,18 @@ class NeighborSampler(SeedSampler):
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         blocks: list[Block] = []
-        src_ids = seeds
+        src_ids, degree = seeds, None
+        salts = torch.randint(1 << 62, (self.num_layers,), generator=rng, device=rng.device)
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
-            salt = torch.randint(1 << 62, (1,), generator=rng, device=rng.device)
+            salt = salts[self.num_layers - 1 - depth :][:1]  # drawn from the output down
             if depth == 0 and self.first_hop_known:
-                blocks.insert(0, self.adjacency.bare_block(src_ids))
+                block = self.adjacency.bare_block(src_ids, degree)
+            elif self._fits(src_ids, fanout):
+                block, degree = self._picked_at_once(src_ids, fanout, salt)
             else:
-                blocks.insert(0, self._block(src_ids, fanout, salt))
-            src_ids = blocks[0].src_ids
+                block = self._block(src_ids, fanout, salt)
+            blocks.insert(0, block)
+            src_ids = block.src_ids
         return Batch(src_ids, seeds, tuple(blocks))
 
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> Block:
@@ -83,7 +100,7 @@ class NeighborSampler(SeedSampler):
         if neighbor_ids.numel() > self.adjacency.graph.num_nodes:
             neighbor_ids, edges = _each_once(neighbor_ids, weight, factor.view(num_dst, fanout))
         else:
-            edges = _side_by_side(weight, num_dst, fanout)
+            edges = self._side_by_side(weight, num_dst, fanout)
         own = self.adjacency.self_weight
         return Block(
             torch.cat([dst_ids, neighbor_ids]),
@@ -93,12 +110,43 @@ class NeighborSampler(SeedSampler):
             full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
         )
 
+    def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
+        """Is there a kernel that picks all neighbours of such a layer?"""
+        if self.every_neighbor or self.adjacency.graph.num_edges == 0:
+            return False
+        few = dst_ids.numel() * fanout <= self.adjacency.graph.num_nodes
+        return few and compiled.available(dst_ids.device)
 
-def _side_by_side(weight: Tensor, num_dst: int, fanout: int) -> Edges:
-    """Every pick is a source of its own, behind the targets."""
-    first = torch.arange(num_dst + 1, dtype=torch.int32, device=weight.device) * fanout
-    col = torch.arange(num_dst, num_dst * (fanout + 1), dtype=torch.int32, device=weight.device)
-    return Edges(first, col, weight, num_dst * (fanout + 1), fanout)
+    def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
+        """A block, and the degrees of all its sources."""
+        adjacency, graph = self.adjacency, self.adjacency.graph
+        picks = kernels.pick(
+            dst_ids,
+            salt,
+            fanout,
+            graph.indptr,
+            graph.indices,
+            graph.edge_weight,
+            adjacency.row_scale,
+            adjacency.col_scale,
+        )
+        own = adjacency.self_weight
+        block = Block(
+            picks.src_ids,
+            self._side_by_side(picks.weight, dst_ids.numel(), fanout),
+            picks.degree[: dst_ids.numel()],
+            None if own is None else own[dst_ids],
+        )
+        return block, picks.degree
+
+    def _side_by_side(self, weight: Tensor, num_dst: int, fanout: int) -> Edges:
+        """Every pick is a source of its own, behind the targets."""
+        size, device = num_dst * (fanout + 1), weight.device
+        if (num_dst, fanout) not in self.layouts:
+            first = torch.arange(num_dst + 1, dtype=torch.int32, device=device) * fanout
+            col = torch.arange(num_dst, size, dtype=torch.int32, device=device)
+            self.layouts[num_dst, fanout] = first, col
+        return Edges(*self.layouts[num_dst, fanout], weight, size, fanout)
 
 
 def _each_once(neighbor_ids: Tensor, weight: Tensor, factor: Tensor) -> tuple[Tensor, Edges]:

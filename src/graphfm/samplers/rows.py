@@ -16,6 +16,10 @@ from graphfm.samplers.seeds import SeedSampler
 class RowSampler(SeedSampler):
     """`batch_size` training nodes in random order, and no edges: what the network reads is rows."""
 
+    @property
+    def static_shapes(self) -> bool:
+        return True
+
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         if num_layers > 0:
             raise InputError(

@@ -25,6 +25,9 @@ class SeedSampler(Sampler):
         self.adjacency, self.num_layers = adjacency, num_layers
         self.train_ids = adjacency.graph.train_mask.nonzero().squeeze(1)
 
+    def starting_ids(self) -> Tensor | None:
+        return self.train_ids
+
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         order = torch.randperm(self.train_ids.numel(), generator=rng, device=rng.device)
         return torch.split(self.train_ids[order], self.batch_size)

@@ -7,22 +7,46 @@ from graphfm.tables.base import NodeTable
 
 
 class DeviceTable(NodeTable):
-    """All rows resident, in any floating-point type; arithmetic outside is float32."""
+    """All rows resident, in any floating-point type; arithmetic outside is float32.
+
+    With `place` only some nodes have a row: that of node i is number `place[i]`, or the sink.
+    What others push is forgotten, and they pull zeros.
+    """
 
     def __init__(
         self,
-        num_nodes: int,
+        num_rows: int,
         width: int,
         *,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
+        place: Tensor | None = None,
     ) -> None:
-        self.rows = torch.zeros(num_nodes + 1, width, dtype=dtype, device=device)
+        self.rows = torch.zeros(num_rows + 1, width, dtype=dtype, device=device)
+        self.place = place
+
+    def kept_ids(self) -> Tensor | None:
+        """The nodes that have a row; None is all."""
+        if self.place is None:
+            return None
+        return (self.place < self.rows.size(0) - 1).nonzero().squeeze(1)
 
     @torch.no_grad()
     def pull(self, ids: Tensor) -> Tensor:
-        return self.rows[ids].float()
+        return self.rows[ids if self.place is None else self.place[ids]].float()
 
     @torch.no_grad()
     def push(self, ids: Tensor, values: Tensor) -> None:
-        self.rows[ids] = values.to(self.rows.dtype)
+        values = values.to(self.rows.dtype)
+        if self.place is None:
+            self.rows[ids] = values
+        else:
+            self.rows[self.place[ids]] = values
+            self.rows[-1] = 0
+
+
+def places(ids: Tensor, num_nodes: int) -> Tensor:
+    """[num_nodes] number of each node among `ids`; where it is none of them, how many there are."""
+    place = torch.full((num_nodes,), ids.numel(), dtype=torch.int32, device=ids.device)
+    place[ids] = torch.arange(ids.numel(), dtype=torch.int32, device=ids.device)
+    return place

@@ -26,7 +26,7 @@ def test_a_whole_gradient_changes_the_gradient_and_not_the_value(make_graph):
 
     def through(beta, whole):
         estimator = AggregateMomentum(beta=(beta,), start="zero", whole_gradient=whole)
-        estimator.allocate([layer], lambda width, exact=False: DeviceTable(60, width))
+        estimator.allocate([layer], lambda width, **_: DeviceTable(60, width))
         estimator.histories[0].push(torch.arange(60), torch.ones(60, layer.agg_width))
         h = graph.x[block.src_ids].requires_grad_()
         agg = estimator.aggregate(LayerStep(0, layer, block, h, h))

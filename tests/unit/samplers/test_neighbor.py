@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import weighted_sum
-from graphfm.samplers.neighbor import NeighborSampler, _side_by_side, uniform_of
+from graphfm.samplers.neighbor import NeighborSampler, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 DRAWS = 2000
@@ -342,7 +342,7 @@ def test_a_crowd_of_picks_is_read_once_each_and_sums_the_same(kind, monkeypatch)
     monkeypatch.setattr(
         "graphfm.samplers.neighbor._each_once",
         lambda neighbor_ids, weight, factor: (
-            neighbor_ids, _side_by_side(weight, *factor.shape),
+            neighbor_ids, many._side_by_side(weight, *factor.shape),
         ),
     )  # fmt: skip
     large = many.sample(ids, generator())

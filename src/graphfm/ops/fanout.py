@@ -1,0 +1,231 @@
+"""One kernel for what the hooks of an estimator do in a dozen, where the fan-out is fixed.
+
+Sampling a layer is one launch; so is gathering, adding up, blending with a history and laying each
+target's own row beside the result. The plain twins are `samplers/neighbor.py` and the hooks of the
+estimators, which every other device and shape uses; `tests/gpu/test_kernels.py` compares the two.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Block, Rows
+
+PICKS_PER_PROGRAM, MOST_COLUMNS = 128, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """What `pick` found: the targets with their neighbours behind them."""
+
+    src_ids: Tensor  # [num_dst * (fanout + 1)]
+    weight: Tensor  # [num_dst * fanout]
+    degree: Tensor  # [num_dst * (fanout + 1)] of each of them, as float32
+
+
+@dataclass(frozen=True, slots=True)
+class Momentum:
+    """A history to blend with: what it holds, and by how much it moves."""
+
+    past: Tensor  # [num_nodes + 1, width]
+    visits: Tensor  # [num_nodes + 1, 1]
+    place: Tensor | None  # [num_nodes] row of each node in both, where only some have one
+    beta: float
+    fresh: bool  # the first visit takes all (visit-count correction)
+    whole_gradient: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Aggregates of a block's targets, with their own rows beside them where a layer joins."""
+
+    rows: Tensor  # [num_dst, width], or [num_dst, 2 * width]
+    width: int
+    seen: Tensor | None  # [num_dst] visits, this one included
+
+
+def pick(
+    dst_ids: Tensor,
+    salt: Tensor,
+    fanout: int,
+    indptr: Tensor,
+    indices: Tensor,
+    edge_weight: Tensor | None,
+    row_scale: Tensor | None,
+    col_scale: Tensor | None,
+) -> Picks:
+    """What `NeighborSampler` picks for a layer; weights may differ in their last bit."""
+    from graphfm.ops import kernels as compiled
+
+    num_dst, device = dst_ids.numel(), dst_ids.device
+    src_ids = torch.empty(num_dst * (fanout + 1), dtype=torch.int64, device=device)
+    weight = torch.empty(num_dst * fanout, device=device)
+    degree = torch.empty(num_dst * (fanout + 1), device=device)
+    compiled.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
+        dst_ids,
+        salt,
+        indptr,
+        indices,
+        _or(edge_weight, weight),
+        _or(row_scale, weight),
+        _or(col_scale, weight),
+        src_ids,
+        weight,
+        degree,
+        num_dst,
+        indices.numel(),
+        FANOUT=fanout,
+        WEIGHTED=edge_weight is not None,
+        ROW=row_scale is not None,
+        COL=col_scale is not None,
+        BLOCK=PICKS_PER_PROGRAM,
+    )
+    return Picks(src_ids, weight, degree)
+
+
+def combine(
+    rows: Tensor | Rows,
+    block: Block,
+    *,
+    join: bool,
+    known: Tensor | None = None,
+    momentum: Momentum | None = None,
+) -> Combined:
+    """Aggregate the sources' rows; `known` aggregates of all nodes are looked up instead."""
+    if isinstance(rows, Rows):
+        out, _, seen = _launch(rows.table, block, join, known, momentum, indirect=True)
+        return Combined(out, rows.table.size(1), seen)
+    assert known is None  # of raw features only, which are read from their table
+    out, seen = _Combine.apply(rows, block, join, momentum)  # type: ignore[no-untyped-call]
+    return Combined(out, rows.size(1), seen)
+
+
+def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
+    """Write the aggregates to their history, and that they were seen once more."""
+    from graphfm.ops import kernels as compiled
+
+    assert combined.seen is not None
+    width, block = combined.width, _columns(combined.width)
+    rows = combined.rows.detach()
+    compiled.keep[(ids.numel(), -(-width // block))](
+        rows,
+        ids,
+        combined.seen,
+        momentum.past,
+        momentum.visits,
+        _or(momentum.place, ids),
+        width,
+        rows.stride(0),
+        PLACED=momentum.place is not None,
+        BLOCK=block,
+    )
+
+
+class _Combine(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        block: Block,
+        join: bool,
+        momentum: Momentum | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        out, share, seen = _launch(h.contiguous(), block, join, None, momentum, indirect=False)
+        scaled = momentum is not None and not momentum.whole_gradient
+        ctx.set_materialize_grads(False)
+        ctx.block, ctx.join, ctx.share = block, join, share if scaled else None
+        if seen is not None:
+            ctx.mark_non_differentiable(seen)
+        return out, seen
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None, None]:
+        from graphfm.ops import kernels as compiled
+
+        block, grad = ctx.block, grad.contiguous()
+        width = grad.size(1) // 2 if ctx.join else grad.size(1)
+        out = grad.new_empty(block.num_src, width)
+        weight, columns = block.edges.weight, _columns(width)
+        compiled.combine_backward[(block.num_dst, -(-width // columns))](
+            grad,
+            weight,
+            _or(block.self_weight, weight),
+            _or(ctx.share, weight),
+            out,
+            block.num_dst,
+            width,
+            FANOUT=block.edges.fanout,
+            OWN=block.self_weight is not None,
+            SHARE=ctx.share is not None,
+            JOIN=ctx.join,
+            BLOCK=columns,
+        )
+        return out, None, None, None
+
+
+def _launch(
+    rows: Tensor,
+    block: Block,
+    join: bool,
+    known: Tensor | None,
+    momentum: Momentum | None,
+    *,
+    indirect: bool,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    from graphfm.ops import kernels as compiled
+
+    num_dst, width, device = block.num_dst, rows.size(1), rows.device
+    kind = _number_type(device) if indirect else rows.dtype
+    out = torch.empty(num_dst, width * (1 + join), dtype=kind, device=device)
+    share = None if momentum is None else torch.empty(num_dst, device=device)
+    seen = None if momentum is None else torch.empty(num_dst, device=device)
+    fresh = momentum is not None and momentum.fresh and 0 < momentum.beta < 1
+    columns = _columns(width)
+    compiled.combine[(num_dst, -(-width // columns))](
+        rows,
+        block.src_ids,
+        _or(known, rows),
+        block.edges.weight,
+        _or(block.self_weight, out),
+        rows if momentum is None else momentum.past,
+        out if momentum is None else momentum.visits,
+        block.src_ids if momentum is None else _or(momentum.place, block.src_ids),
+        out,
+        _or(share, out),
+        _or(seen, out),
+        num_dst,
+        width,
+        1.0 if momentum is None else momentum.beta,
+        math.log1p(-momentum.beta) if momentum is not None and fresh else -1.0,
+        FANOUT=block.edges.fanout or 0,
+        INDIRECT=indirect,
+        KNOWN=known is not None,
+        OWN=block.self_weight is not None and known is None,
+        MOMENTUM=momentum is not None,
+        FRESH=fresh,
+        PLACED=momentum is not None and momentum.place is not None,
+        JOIN=join,
+        BLOCK=columns,
+    )
+    return out, share, seen
+
+
+def _number_type(device: torch.device) -> torch.dtype:
+    """Of rows read from a table: what the next matrix product wants."""
+    if torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    return torch.float32
+
+
+def _columns(width: int) -> int:
+    return min(1 << (width - 1).bit_length(), MOST_COLUMNS)
+
+
+def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    """A kernel's argument must be something, even where it is not looked at."""
+    return other if tensor is None else tensor

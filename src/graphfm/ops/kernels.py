@@ -1,0 +1,255 @@
+# ruff: noqa: N803
+# mypy: ignore-errors
+"""Triton kernels for batches of fixed fan-out; `fanout.py` launches them and has their plain twins.
+
+Imported only where Triton is there. All arithmetic is float32, whatever type a table has; no sum
+depends on the order in which programs run.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pick(
+    dst, salt, indptr, indices, edge_weight, row_scale, col_scale,
+    src, weight, degree,
+    num_dst, num_edges,
+    FANOUT: tl.constexpr, WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """`FANOUT` neighbours of each target behind the targets themselves, and their weights."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = place < num_dst * FANOUT
+    row, slot = place // FANOUT, place % FANOUT
+    target = tl.load(dst + row, there, other=0)
+    first = tl.load(indptr + target, there, other=0)
+    count = tl.load(indptr + target + 1, there, other=0) - first
+    mixed = (target ^ tl.load(salt)) * -7046029254386353131
+    mixed = (mixed ^ ((mixed >> 32) & 0xFFFFFFFF)) * -4658895280553007687
+    start = ((mixed >> 40) & 0xFFFFFF).to(tl.float64) / 16777216.0
+    spread = ((start + slot.to(tl.float64)) / FANOUT * count.to(tl.float64)).to(tl.int64)
+    few = count <= FANOUT
+    chosen = tl.where(few, slot % tl.maximum(count, 1), spread)
+    position = tl.minimum(first + chosen, num_edges - 1)
+    neighbor = tl.load(indices + position, there, other=0).to(tl.int64)
+    whole = tl.where(slot < count, 1.0, 0.0)
+    factor = tl.where(few, whole, tl.div_rn(count.to(tl.float32), FANOUT * 1.0))
+    entry = tl.full([BLOCK], 1.0, tl.float32)
+    if WEIGHTED:
+        entry = tl.load(edge_weight + position, there, other=0.0)
+    if ROW:
+        entry *= tl.load(row_scale + target, there, other=0.0)
+    if COL:
+        entry *= tl.load(col_scale + neighbor, there, other=0.0)
+    of_neighbor = tl.load(indptr + neighbor + 1, there, other=0)
+    of_neighbor -= tl.load(indptr + neighbor, there, other=0)
+    tl.store(src + num_dst + place, neighbor, there)
+    tl.store(degree + num_dst + place, of_neighbor.to(tl.float32), there)
+    tl.store(weight + place, factor * entry, there)
+    tl.store(src + row, target, there & (slot == 0))
+    tl.store(degree + row, count.to(tl.float32), there & (slot == 0))
+
+
+@triton.jit
+def combine(
+    rows, ids, known, weight, own, past, visits, places, out, share, seen,
+    num_dst, width, beta, log_keep,
+    FANOUT: tl.constexpr, INDIRECT: tl.constexpr, KNOWN: tl.constexpr, OWN: tl.constexpr,
+    MOMENTUM: tl.constexpr, FRESH: tl.constexpr, PLACED: tl.constexpr, JOIN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Aggregate of each target, blended with its history, with its own row beside it."""
+    target = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < width
+    node = target
+    if INDIRECT or KNOWN or MOMENTUM:
+        node = tl.load(ids + target)
+    self_row = node if INDIRECT else target
+    total = tl.zeros([BLOCK], tl.float32)
+    if KNOWN:
+        total = tl.load(known + node * width + col, inside, other=0.0).to(tl.float32)
+    else:
+        for slot in tl.static_range(FANOUT):
+            source = num_dst + target * FANOUT + slot
+            if INDIRECT:
+                source = tl.load(ids + source)
+            value = tl.load(rows + source * width + col, inside, other=0.0).to(tl.float32)
+            total += tl.load(weight + target * FANOUT + slot) * value
+    if OWN or JOIN:
+        mine = tl.load(rows + self_row * width + col, inside, other=0.0).to(tl.float32)
+    if OWN:
+        total += tl.load(own + target) * mine
+    if MOMENTUM:
+        if PLACED:
+            node = tl.load(places + node).to(tl.int64)
+        count = tl.load(visits + node) + 1.0
+        blend = tl.full([], 1.0, tl.float64) * beta
+        if FRESH:
+            blend = blend / (1.0 - tl.exp(count.to(tl.float64) * log_keep))
+            blend = tl.where(count == 1.0, 1.0, blend)
+        part = blend.to(tl.float32)
+        old = tl.load(past + node * width + col, inside, other=0.0).to(tl.float32)
+        low = old + part * (total - old)
+        high = total - (total - old) * (1.0 - part)
+        total = tl.where(part < 0.5, low, high)
+        if tl.program_id(1) == 0:
+            tl.store(share + target, part)
+            tl.store(seen + target, count)
+    stride = width * 2 if JOIN else width
+    tl.store(out + target * stride + col, total, inside)
+    if JOIN:
+        tl.store(out + target * stride + width + col, mine, inside)
+
+
+@triton.jit
+def combine_backward(
+    grad, weight, own, share, out,
+    num_dst, width,
+    FANOUT: tl.constexpr, OWN: tl.constexpr, SHARE: tl.constexpr, JOIN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """What the rows of `combine` get of its output's gradient; each row is written once."""
+    target = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < width
+    stride = width * 2 if JOIN else width
+    change = tl.load(grad + target * stride + col, inside, other=0.0).to(tl.float32)
+    if SHARE:
+        change *= tl.load(share + target)
+    mine = tl.zeros([BLOCK], tl.float32)
+    if JOIN:
+        mine = tl.load(grad + target * stride + width + col, inside, other=0.0).to(tl.float32)
+    if OWN:
+        mine += tl.load(own + target) * change
+    tl.store(out + target * width + col, mine, inside)
+    for slot in tl.static_range(FANOUT):
+        edge = target * FANOUT + slot
+        tl.store(out + (num_dst + edge) * width + col, tl.load(weight + edge) * change, inside)
+
+
+@triton.jit
+def keep(
+    values, ids, seen, past, visits, places, width, stride, PLACED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write the aggregates to the history. A node that stands twice has the same row twice."""
+    target = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < width
+    node = tl.load(ids + target)
+    if PLACED:
+        node = tl.load(places + node).to(tl.int64)
+    value = tl.load(values + target * stride + col, inside, other=0.0)
+    tl.store(past + node * width + col, value, inside)
+    if tl.program_id(1) == 0:
+        tl.store(visits + node, tl.load(seen + target))
+
+
+@triton.jit
+def count_marked(ids, mask, total, num_rows, BLOCK: tl.constexpr):
+    """How many of the nodes are marked. One program: a batch has few rows."""
+    found = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_rows, BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        node = tl.load(ids + row, row < num_rows, other=0)
+        marked = tl.load(mask + node, row < num_rows, other=0)
+        found += tl.where((marked != 0) & (row < num_rows), 1.0, 0.0)
+    tl.store(total, tl.sum(found, 0))
+
+
+@triton.jit
+def cross_entropy(logits, ids, labels, mask, total, loss, grad, num_classes, BLOCK: tl.constexpr):
+    """A row's part of the mean loss over marked nodes, and its gradient."""
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    inside = col < num_classes
+    node = tl.load(ids + row)
+    label = tl.load(labels + node)
+    counts = (tl.load(mask + node) != 0) & (label >= 0)
+    weight = tl.where(counts, 1.0, 0.0) / tl.maximum(tl.load(total), 1.0)
+    value = tl.load(logits + row * num_classes + col, inside, other=-float("inf")).to(tl.float32)
+    value -= tl.max(value, 0)
+    power = tl.exp(value)
+    norm = tl.sum(power, 0)
+    actual = tl.sum(tl.where(col == label, value, 0.0), 0)
+    tl.store(loss + row, weight * (tl.log(norm) - actual))
+    change = power / norm - tl.where(col == label, 1.0, 0.0)
+    tl.store(grad + row * num_classes + col, weight * change, inside)
+
+
+@triton.jit
+def mask_and_sum(
+    grad, out, result, sums, num_rows, width, RELU: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The gradient before a ReLU, and the sums of its columns over some rows."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = (row < num_rows)[:, None] & (col < width)[None, :]
+    place = row.to(tl.int64)[:, None] * width + col[None, :]
+    value = tl.load(grad + place, inside, other=0.0)
+    if RELU:
+        value = tl.where(tl.load(out + place, inside, other=0.0) > 0, value, 0.0)
+        tl.store(result + place, value, inside)
+    tl.store(sums + tl.program_id(0) * width + col, tl.sum(value, 0), col < width)
+
+
+@triton.jit
+def sum_parts(parts, out, num_parts, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """The sum over the first dimension, some columns of it."""
+    col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_parts, ROWS):
+        row = start + tl.arange(0, ROWS)
+        inside = (row < num_parts)[:, None] & (col < width)[None, :]
+        place = row[:, None] * width + col[None, :]
+        total += tl.sum(tl.load(parts + place, inside, other=0.0), 0)
+    tl.store(out + col, total, col < width)
+
+
+@triton.jit
+def adam(
+    weights, grads, means, squares, sizes, starts, step, rate,
+    rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One step of Adam on several parameters; those of number i begin at program `starts[i]`."""
+    number = tl.program_id(0)
+    count = tl.load(step).to(tl.float64)
+    scale = (tl.load(rate) / (1.0 - tl.exp(count * log_beta1))).to(tl.float32)
+    root = tl.sqrt((1.0 - tl.exp(count * log_beta2)).to(tl.float32))
+    for i in tl.static_range(len(weights)):
+        place = (number - starts[i]) * BLOCK + tl.arange(0, BLOCK)
+        if (number >= starts[i]) & ((number - starts[i]) * BLOCK < sizes[i]):
+            adam_some(
+                weights[i], grads[i], means[i], squares[i], place, place < sizes[i],
+                scale, root, rest1, beta2, rest2, eps, decay,
+            )  # fmt: skip
+
+
+@triton.jit
+def adam_some(
+    weight, grad, mean, square, place, inside, scale, root, rest1, beta2, rest2, eps, decay
+):
+    old = tl.load(weight + place, inside)
+    change = tl.load(grad + place, inside) + decay * old
+    first = tl.load(mean + place, inside)
+    first += rest1 * (change - first)
+    second = beta2 * tl.load(square + place, inside) + rest2 * change * change
+    tl.store(weight + place, old - scale * first / (tl.sqrt(second) / root + eps), inside)
+    tl.store(mean + place, first, inside)
+    tl.store(square + place, second, inside)
+
+
+@triton.jit
+def add_up(losses, total, loss, totals, num_rows, BLOCK: tl.constexpr):
+    """The loss of a batch, and what it adds to the totals of an epoch. One program."""
+    found = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_rows, BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        found += tl.load(losses + row, row < num_rows, other=0.0)
+    mean, weight = tl.sum(found, 0), tl.load(total)
+    tl.store(loss, mean)
+    tl.store(totals, tl.load(totals) + mean * weight)
+    tl.store(totals + 1, tl.load(totals + 1) + weight)

@@ -1,0 +1,64 @@
+"""The mean loss of a batch and its gradient, in three launches."""
+
+import warnings
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ROWS_AT_ONCE = 1024
+
+
+def mean_cross_entropy(
+    logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, totals: Tensor
+) -> Tensor:
+    """Mean loss of those of the nodes `ids` that are marked.
+
+    It times their number, and the number, are added to the two `totals`.
+    """
+    loss: Tensor = _CrossEntropy.apply(logits, ids, labels, mask, totals)  # type: ignore[no-untyped-call]
+    return loss
+
+
+def backward(loss: Tensor) -> None:
+    """`loss.backward()`, from a 1 that is there already."""
+    loss.backward(_one(loss.device))  # type: ignore[no-untyped-call]
+
+
+@cache
+def _one(device: torch.device) -> Tensor:
+    """A 1, made together with the context that products in the thread of `backward` need."""
+    if device.type == "cuda":
+        rows = torch.ones(1, 1, device=device, requires_grad=True)
+        with warnings.catch_warnings():  # torch makes the context itself, and says so
+            warnings.filterwarnings("ignore", message="Attempting to run cuBLAS")
+            (rows @ rows).sum().backward()  # type: ignore[no-untyped-call]
+    return torch.ones((), device=device)
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, totals: Tensor
+    ) -> Tensor:
+        from graphfm.ops import kernels
+
+        logits, (num_rows, num_classes) = logits.contiguous(), logits.shape
+        total, loss = torch.empty((), device=ids.device), torch.empty((), device=ids.device)
+        losses = torch.empty(num_rows, device=ids.device)
+        ctx.grad = torch.empty_like(logits)
+        kernels.count_marked[(1,)](ids, mask, total, num_rows, BLOCK=ROWS_AT_ONCE)
+        kernels.cross_entropy[(num_rows,)](
+            logits, ids, labels, mask, total, losses, ctx.grad, num_classes,
+            BLOCK=1 << (num_classes - 1).bit_length(),
+        )  # fmt: skip
+        kernels.add_up[(1,)](losses, total, loss, totals, num_rows, BLOCK=ROWS_AT_ONCE)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        known_one = grad.data_ptr() == _one(grad.device).data_ptr()
+        return (
+            ctx.grad if known_one else ctx.grad * grad.to(ctx.grad.dtype), None, None, None, None
+        )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Triton's kernels and their plain twins. Run on a machine with a GPU: `pytest tests/gpu`.
+
+They also run without one, as Python: `TRITON_INTERPRET=1 pytest tests/gpu/test_kernels.py`.
+"""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from graphfm.data.adjacency import Adjacency
+from graphfm.ops import compiled
+from graphfm.ops.linear import linear
+from graphfm.ops.loss import backward, mean_cross_entropy
+from graphfm.run import Run, build
+from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.training.adam import Adam
+
+DEVICE = torch.device("cpu" if compiled.INTERPRETED else "cuda")
+pytestmark = pytest.mark.skipif(
+    not (compiled.INTERPRETED or torch.cuda.is_available()), reason="needs a GPU"
+)
+ADJACENCIES = {"mean": Adjacency.mean, "symmetric": Adjacency.symmetric}
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}  # sums in another order
+
+
+def test_the_kernels_are_there():
+    assert compiled.available(DEVICE)
+    with compiled.kernels(False):
+        assert not compiled.available(DEVICE)
+
+
+@pytest.mark.parametrize("kind", ADJACENCIES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fanout", [(1,), (3, 2), (7,)])
+def test_the_same_neighbours_are_picked(make_graph, kind, weighted, fanout):
+    """Nodes and degrees bit for bit, isolated nodes and loops included; weights to rounding."""
+    graph = make_graph(num_nodes=400, num_edges=1500, weighted=weighted).to(DEVICE)
+    batches = []
+    for wanted in (True, False):
+        sampler = NeighborSampler(fanout=fanout, batch_size=9)
+        sampler.prepare(ADJACENCIES[kind](graph), 2)
+        seeds = torch.tensor([5, 399, 5, 0, 17], device=DEVICE)
+        with compiled.kernels(wanted):
+            batches.append(sampler.sample(seeds, torch.Generator(DEVICE).manual_seed(3)))
+    for ours, plain in zip(batches[0].blocks, batches[1].blocks, strict=True):
+        assert torch.equal(ours.src_ids, plain.src_ids)
+        torch.testing.assert_close(ours.edges.weight, plain.edges.weight, rtol=1e-6, atol=0)
+        assert torch.equal(ours.degree, plain.degree)
+
+
+METHODS = {
+    "graphsage": {"method": "graphsage", "fanout": (3, 2)},
+    "ib": {"method": "graphfm-ib", "fanout": (2, 1)},
+    "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
+    "ib as published": {
+        "method": "graphfm-ib", "exact_first_hop": False, "start": "zero", "beta": (0.9,)
+    },
+    "ib whole gradient": {"method": "graphfm-ib", "whole_gradient": True, "beta": (0.2,)},
+    "ib half tables": {"method": "graphfm-ib", "history": "fp16"},
+    "ib beta 1": {"method": "graphfm-ib", "beta": (1.0,)},
+    "ib beta 0": {"method": "graphfm-ib", "beta": (0.0,)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backbone", ["sage", "gcn", "gcnii", "pna"])
+@pytest.mark.parametrize("name", METHODS)
+def test_training_is_the_same_with_and_without(make_graph, name, backbone):
+    """Losses of six steps within 1e-4, weights and histories too (half tables: one part in 500)."""
+    options = {
+        "residual": True,
+        "layers": 2,
+        "hidden": 16,
+        "lr": 0.001,
+        "batch_size": 20,
+        **METHODS[name],
+    }
+    graph = make_graph(num_nodes=500, num_edges=3000)
+    trainers = []
+    for kernels in ("auto", "plain"):
+        run = Run.make(
+            dataset="x", backbone=backbone, dropout=0.0, kernels=kernels, steps_per_epoch=6,
+            device=DEVICE.type, **options,
+        )  # fmt: skip
+        trainers.append(build(run, graph))
+    ours, plain = trainers
+    assert ours.epoch() == pytest.approx(plain.epoch(), rel=1e-4)
+    half = options.get("history") == "fp16"
+    close = {"rtol": 2e-3, "atol": 2e-3} if half else {"rtol": 1e-3, "atol": 1e-4}
+    torch.testing.assert_close(ours.backbone.state_dict(), plain.backbone.state_dict(), **close)
+    for table, rows in ours.method.estimator.tables().items():
+        torch.testing.assert_close(
+            rows.rows[:-1], plain.method.estimator.tables()[table].rows[:-1], **close
+        )
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("num_rows", "width", "out"), [(1, 3, 1), (70, 33, 17), (300, 64, 130)])
+def test_a_linear_layer_and_its_gradients(num_rows, width, out, relu):
+    x = torch.randn(num_rows, width, device=DEVICE, requires_grad=True)
+    weight = torch.randn(out, width, device=DEVICE, requires_grad=True)
+    bias, change = torch.randn(out, device=DEVICE).requires_grad_(), torch.randn(num_rows, out)
+    found = []
+    for wanted in (True, False):
+        with compiled.kernels(wanted):
+            rows = linear(x, weight, bias, relu=relu)
+        gradients = torch.autograd.grad(rows, (x, weight, bias), change.to(DEVICE))
+        found.append((rows.detach(), *gradients))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
+
+
+def test_the_mean_loss_and_its_gradient():
+    """Nodes that do not train, and nodes without a label, count for nothing."""
+    logits = torch.randn(50, 7, device=DEVICE, requires_grad=True)
+    ids = torch.randint(90, (50,), device=DEVICE)
+    labels = torch.randint(-1, 7, (90,), device=DEVICE)
+    mask = (torch.rand(90, device=DEVICE) < 0.5) & (labels >= 0)
+    totals = torch.tensor([2.0, 3.0], device=DEVICE)
+    loss = mean_cross_entropy(logits, ids, labels, mask, totals)
+    backward(loss)
+    gradient, logits.grad = logits.grad, None
+    want = cross_entropy(logits[mask[ids]], labels[ids][mask[ids]])
+    want.backward()
+    torch.testing.assert_close(loss, want.detach(), **CLOSE)
+    torch.testing.assert_close(gradient, logits.grad, **CLOSE)
+    count = mask[ids].sum().float()
+    torch.testing.assert_close(totals, torch.stack([2 + want.detach() * count, 3 + count]), **CLOSE)
+    (twice,) = torch.autograd.grad(
+        2 * mean_cross_entropy(logits, ids, labels, mask, totals), logits
+    )
+    torch.testing.assert_close(twice, 2 * gradient, **CLOSE)
+
+
+def test_adam_is_torchs():
+    """Twenty steps of both, of parameters of all sizes."""
+    shapes = [(30, 50), (30,), (1,), (2000,), (7, 3)]
+    ours = [torch.nn.Parameter(torch.randn(shape, device=DEVICE)) for shape in shapes]
+    theirs = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+    rate = torch.tensor(0.01, device=DEVICE)
+    mine = Adam(ours, lr=rate, weight_decay=0.1, foreach=False, capturable=DEVICE.type == "cuda")
+    other = torch.optim.Adam(theirs, lr=0.01, weight_decay=0.1)
+    for _ in range(20):
+        for p, q in zip(ours, theirs, strict=True):
+            p.grad = torch.randn_like(p)
+            q.grad = p.grad.clone()
+        mine.step()
+        other.step()
+    for p, q in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+    for p, q in zip(ours, theirs, strict=True):
+        assert float(mine.state[p]["step"]) == float(other.state[q]["step"]) == 20
