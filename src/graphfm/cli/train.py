@@ -211,6 +211,19 @@ def train(
     deterministic: Annotated[
         bool | None, _option(TRAINING, "Same seed, same bits; a GPU is faster without.", "yes")
     ] = None,
+    features: Annotated[
+        str | None, _option(TRAINING, "Number type of features: as-is, fp32, bf16, fp16.", "as-is")
+    ] = None,
+    capture: Annotated[
+        str | None,
+        _option(TRAINING, "A step as one CUDA graph: auto (where it can be), on or off.", "auto"),
+    ] = None,
+    kernels: Annotated[
+        str | None, _option(TRAINING, "GPU: auto (Triton's, where they fit) or plain.", "auto")
+    ] = None,
+    precision: Annotated[
+        str | None, _option(TRAINING, "Matrix products: fp32, tf32 or bf16.", "fp32")
+    ] = None,
     device: Annotated[str, _option(RUN, "auto, cpu or cuda.", "auto")] = "auto",
     out: Annotated[
         Path | None, _option(RUN, "Folder for the run.", "a new one under runs/")
@@ -242,7 +255,7 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
     check_free(out or Path("runs") / "new")
-    graph = load(run.dataset, device=device)
+    graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
     plan = memory_plan(run, graph)
     plan.check(run)

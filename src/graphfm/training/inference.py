@@ -1,24 +1,30 @@
-"""Exact outputs for all nodes, one layer at a time, in chunks."""
+"""Exact outputs, one layer at a time, in chunks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
+from graphfm.batch import Block, Targets, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.estimators.base import Exact
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
+from graphfm.tables.device import DeviceTable, places
+
+KEPT_BYTES = 8 << 30  # rows that follow from a node alone are kept up to here, else made again
+ReadRows = Callable[[Tensor], Tensor]  # the rows of some nodes
 
 
 class LayerwiseInference:
     """The same layers as in training, with every neighbour and without dropout.
 
-    Two layers' rows for all nodes are held (three where layers read the encoder's output); beyond
-    those and the graph, memory is that of one chunk: at most `chunk_nodes` targets with at most
-    `chunk_edges` edges (one target at least, however many neighbours it has).
+    Only rows that the wanted outputs depend on are computed. Two layers of them are held (three
+    where layers read the encoder's output); beyond those and the graph, memory is that of one
+    chunk: at most `chunk_nodes` targets with at most `chunk_edges` edges (one target at least,
+    however many neighbours it has).
     """
 
     def __init__(
@@ -28,62 +34,136 @@ class LayerwiseInference:
         chunk_nodes: int = CHUNK_NODES,
         chunk_edges: int = CHUNK_EDGES,
     ) -> None:
-        self.adjacency = adjacency
+        self.adjacency, self.chunk_nodes, self.chunk_edges = adjacency, chunk_nodes, chunk_edges
         self.ranges = ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
+        self.first_hop: DeviceTable | None = None  # the first layer's aggregates, if known
+        self.exact = Exact()
 
     @torch.no_grad()
-    def __call__(self, backbone: Backbone, x: Tensor | None = None) -> Tensor:
-        """[num_nodes, out_width] outputs, on the device of the graph.
+    def __call__(
+        self, backbone: Backbone, x: Tensor | None = None, ids: Tensor | None = None
+    ) -> Tensor:
+        """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
         `x` is what `backbone.features` makes of the graph, for those who have it already.
         """
         with evaluating(backbone):
-            return self._run(backbone, backbone.features(self.adjacency.graph) if x is None else x)
+            x = backbone.features(self.adjacency.graph) if x is None else x
+            if len(self.ranges) > 1:
+                return self._in_chunks(backbone, x, ids)
+            outputs = self._at_once(backbone, x)
+            return outputs if ids is None else outputs[ids]
 
     @torch.no_grad()
-    def first_aggregate(self, layer: GraphLayer, x: Tensor) -> Tensor:
-        """[num_nodes, agg_width] what the first layer makes of every node's raw neighbours."""
+    def know_first_hop(self, layer: GraphLayer, x: Tensor) -> DeviceTable:
+        """What the first layer makes of every node's raw neighbours, kept in the type of `x`."""
+        nodes, device = self.adjacency.graph.num_nodes, x.device
+        table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
+        for start, end in self.ranges:
+            block = self.adjacency.block(torch.arange(start, end, device=device))
+            table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
+        self.first_hop = table
+        return table
 
-        def parts() -> Iterator[Tensor]:
-            for start, end in self.ranges:
-                block = self.adjacency.block(torch.arange(start, end, device=x.device))
-                yield layer.aggregate(x[block.src_ids].float(), block)
-
-        return self._join(parts())
-
-    def _run(self, backbone: Backbone, x: Tensor) -> Tensor:
-        exact = Exact()
-        if isinstance(backbone.encode, nn.Identity):
-            h = x  # not copied: chunks read their rows from it
-        else:
-            h = self._join(backbone.encode(x[s:e].float()) for s, e in self.ranges)
-        h0 = h if backbone.reads_h0 else None
+    def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
+        block = self.adjacency.full_block()
+        h = h0 = backbone.encode(x.float())
         for depth, layer in enumerate(backbone.layers):
-            outputs = self._layer(exact, depth, layer, h, h0)
-            h = self._join(outputs)
-        return self._join(backbone.decode(h[start:end].float()) for start, end in self.ranges)
+            if depth == 0 and self.first_hop is not None:
+                h = layer.update(self.first_hop.rows[:-1].float(), block.targets(h, h0))
+            else:
+                h = self.exact(depth, layer, block, h, h0)
+        out: Tensor = backbone.decode(h)
+        return out
+
+    def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
+        read = first = self._encoder(backbone, x)
+        layers = list(enumerate(backbone.layers))
+        if layers and self.first_hop is not None:
+            read = self._kept(self._first_layer(backbone.layers[0], x), layers[0][1].out_width)
+            layers = layers[1:]
+        for (depth, layer), wanted in zip(layers, self._wanted(ids, len(layers)), strict=True):
+            blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted))
+            h0 = first if backbone.reads_h0 else None
+            read = self._stored(wanted, self._layer(depth, layer, blocks, read, h0))
+        last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
+        return torch.cat([backbone.decode(read(part)) for part in self._pieces(last)])
 
     def _layer(
-        self, exact: Exact, depth: int, layer: GraphLayer, h: Tensor, h0: Tensor | None
+        self,
+        depth: int,
+        layer: GraphLayer,
+        blocks: Iterator[Block],
+        read: ReadRows,
+        h0: ReadRows | None,
     ) -> Iterator[Tensor]:
-        for start, end in self.ranges:
-            if len(self.ranges) == 1:
-                rows = h.float()
-                yield exact(
-                    depth, layer, self.adjacency.full_block(), rows, rows if h0 is None else h0
-                )
-                return
-            block = self.adjacency.block(torch.arange(start, end, device=h.device))
-            rows = h[block.src_ids].float()
-            yield exact(depth, layer, block, rows, rows if h0 is None else h0[block.src_ids])
+        for block in blocks:
+            rows = read(block.src_ids)
+            yield self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
 
-    def _join(self, parts: Iterator[Tensor]) -> Tensor:
+    def _encoder(self, backbone: Backbone, x: Tensor) -> ReadRows:
+        def encoded(ids: Tensor) -> Tensor:
+            rows: Tensor = backbone.encode(x[ids].float())
+            return rows
+
+        if isinstance(backbone.encode, nn.Identity):
+            return encoded  # nothing to compute: chunks read their rows from x
+        return self._kept(encoded, backbone.layers[0].in_width if backbone.layers else x.size(1))
+
+    def _first_layer(self, layer: GraphLayer, x: Tensor) -> ReadRows:
+        """Its aggregates are known, so its output follows from a node alone."""
+        table, degree = self.first_hop, self.adjacency.graph.degree
+        assert table is not None
+
+        def output(ids: Tensor) -> Tensor:
+            rows = x[ids].float()
+            return layer.update(table.pull(ids), Targets(rows, rows, degree[ids].float(), None))
+
+        return output
+
+    def _kept(self, read: ReadRows, width: int) -> ReadRows:
+        """The rows of all nodes, computed now if there is room for them, else when asked for."""
+        num_nodes, device = self.adjacency.graph.num_nodes, self.adjacency.graph.device
+        if 4 * num_nodes * width > KEPT_BYTES:
+            return read
+        ids = torch.arange(num_nodes, device=device)
+        return self._stored(None, (read(part) for part in self._pieces(ids)))
+
+    def _stored(self, ids: Tensor | None, parts: Iterator[Tensor]) -> ReadRows:
         """The rows of all chunks, without ever holding a second copy of them."""
-        first = next(parts)
-        if len(self.ranges) == 1:
-            return first
-        joined = first.new_empty(self.adjacency.graph.num_nodes, first.size(1))
-        joined[: first.size(0)] = first
-        for (start, end), part in zip(self.ranges[1:], parts, strict=True):
-            joined[start:end] = part
-        return joined
+        num_nodes, done = self.adjacency.graph.num_nodes, 0
+        for part in parts:
+            if done == 0:
+                rows = part.new_empty(num_nodes if ids is None else ids.numel(), part.size(1))
+            rows[done : done + part.size(0)] = part
+            done += part.size(0)
+        if ids is None:
+            return lambda some: rows[some]
+        place = places(ids, num_nodes)
+        return lambda some: rows[place[some]]
+
+    def _wanted(self, ids: Tensor | None, num_layers: int) -> list[Tensor | None]:
+        """For each layer the nodes whose outputs are read, input first; None is all nodes."""
+        if ids is None:
+            return [None] * num_layers
+        wanted: list[Tensor | None] = [ids]
+        for _ in range(num_layers - 1):
+            seen = torch.zeros(self.adjacency.graph.num_nodes, dtype=torch.bool, device=ids.device)
+            for chunk in self._chunks(ids):
+                seen[self.adjacency.block(chunk).src_ids] = True
+            ids = seen.nonzero().squeeze(1)
+            wanted.insert(0, ids)
+        return wanted[:num_layers]
+
+    def _pieces(self, ids: Tensor) -> Iterator[Tensor]:
+        for start in range(0, ids.numel(), self.chunk_nodes):
+            yield ids[start : start + self.chunk_nodes]
+
+    def _chunks(self, ids: Tensor | None) -> Iterator[Tensor]:
+        device = self.adjacency.graph.device
+        if ids is None:
+            yield from (torch.arange(start, end, device=device) for start, end in self.ranges)
+            return
+        indptr = offsets(self.adjacency.graph.degree[ids])
+        for start, end in ranges(indptr, self.chunk_nodes, self.chunk_edges):
+            yield ids[start:end]

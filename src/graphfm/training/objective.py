@@ -1,10 +1,14 @@
 """What is minimised and what is reported: cross-entropy or BCE, and micro-F1."""
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, one_hot
 
 from graphfm.data.graph import Graph
+from graphfm.ops import compiled
+from graphfm.ops.loss import mean_cross_entropy
 
 
 def node_losses(logits: Tensor, y: Tensor) -> Tensor:
@@ -18,6 +22,38 @@ def node_losses(logits: Tensor, y: Tensor) -> Tensor:
 def weighted_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Losses of the rows, each times its weight, added up."""
     return (node_losses(logits, y) * weight).sum()
+
+
+class Objective:
+    """The loss of a batch: the mean over its nodes that train, or a sum of given weights."""
+
+    def __init__(
+        self, y: Tensor, train_mask: Tensor, ids: Tensor, loss_weight: Tensor | None
+    ) -> None:
+        self.y, self.train_mask, self.ids, self.loss_weight = y, train_mask, ids, loss_weight
+
+    @cached_property
+    def trains(self) -> Tensor:
+        return self.train_mask[self.ids].float()
+
+    @cached_property
+    def weight(self) -> Tensor:
+        """What this loss counts beside those of other batches."""
+        # given weights make an estimate of the mean over all nodes that train
+        return self.trains.sum() if self.loss_weight is None else self.trains.new_ones(())
+
+    def __call__(self, logits: Tensor, totals: Tensor) -> Tensor:
+        """The loss. It times `weight`, and `weight`, are added to the two `totals`."""
+        if self.loss_weight is not None:
+            weight = self.trains * self.loss_weight
+        elif self.y.ndim == 1 and compiled.available(logits.device):
+            return mean_cross_entropy(logits, self.ids, self.y, self.train_mask, totals)
+        else:
+            weight = as_mean(self.trains)
+        loss = weighted_loss(logits.float(), self.y[self.ids], weight)
+        totals[0].addcmul_(loss.detach(), self.weight)
+        totals[1].add_(self.weight)
+        return loss
 
 
 def gradient_norms(logits: Tensor, y: Tensor) -> Tensor:

@@ -7,8 +7,11 @@ import torch
 
 from graphfm.errors import InputError
 
-HISTORY_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+NUMBER_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SCHEDULES = ("constant", "cosine", "step")
+CAPTURES = ("auto", "on", "off")
+KERNELS = ("auto", "plain")
+PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +27,15 @@ class Training:
     max_seconds: float = 0.0  # with preparation; the epoch that reaches it is the last; 0: no limit
     patience: int = 50  # epochs without a better validation score; 0 never stops early
     eval_every: int = 1  # epochs between evaluations
+    features: str = "as-is"  # type of the features, and of what is computed of them once
     history: str = "fp32"  # type of the histories, where the method keeps any
     refresh_histories: bool = False  # rewrite them all at each evaluation, as the paper's code does
     staleness_every: int = 0  # epochs between measurements of the histories' staleness; 0 is never
     seed: int = 0
     deterministic: bool = True  # same seed, same bits; without it a GPU is faster
+    capture: str = "auto"  # "on": a step is one CUDA graph, or an error; "off": never
+    kernels: str = "auto"  # Triton's where they fit; "plain": PyTorch's own alone
+    precision: str = "fp32"  # of matrix products: "tf32" on a GPU; "bf16", with tables as they are
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -47,10 +54,21 @@ class Training:
             if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
                 wanted = "a number above 0" if name == "lr" else "0 or more, to a million"
                 raise InputError(f"{name} is {value}; expected {wanted}")
-        if self.history not in HISTORY_TYPES:
-            raise InputError(f"history is {self.history}; expected {', '.join(HISTORY_TYPES)}")
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"schedule is {self.schedule}; expected {', '.join(SCHEDULES)}")
+        for name, known in (
+            ("features", ("as-is", *NUMBER_TYPES)),
+            ("history", tuple(NUMBER_TYPES)),
+            ("schedule", SCHEDULES),
+            ("capture", CAPTURES),
+            ("kernels", KERNELS),
+            ("precision", PRECISIONS),
+        ):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)}; expected {', '.join(known)}")
+
+    @property
+    def feature_type(self) -> torch.dtype | None:
+        """What the features are to be turned into, if into anything."""
+        return NUMBER_TYPES.get(self.features)
 
     def factor(self, epoch: int) -> float:
         """Of the learning rate, in the epoch counted from 0."""

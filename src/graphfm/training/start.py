@@ -7,6 +7,10 @@ import torch
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.ops import reproducible
+from graphfm.ops.compiled import kernels
+from graphfm.training.precision import products
+from graphfm.training.settings import Training
 
 
 def check_trainable(graph: Graph) -> None:
@@ -16,6 +20,17 @@ def check_trainable(graph: Graph) -> None:
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+
+
+@contextmanager
+def as_set(training: Training) -> Iterator[None]:
+    """Sums, kernels and products as the settings want them."""
+    with (
+        reproducible(training.deterministic),
+        kernels(training.kernels == "auto"),
+        products(training.precision),
+    ):
+        yield
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 
 from graphfm.backbones.base import Backbone
-from graphfm.batch import Batch
+from graphfm.batch import Batch, Rows
 from graphfm.data.graph import Graph
 from graphfm.diagnostics.staleness import AgeMeter, staleness
 from graphfm.errors import InputError
@@ -22,12 +22,16 @@ from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
-from graphfm.ops import reproducible
-from graphfm.tables.device import DeviceTable
+from graphfm.ops import compiled
+from graphfm.ops.loss import backward
+from graphfm.tables.device import DeviceTable, places
+from graphfm.training.adam import Adam
+from graphfm.training.capture import CapturedSteps, groups, why_not_captured
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.objective import as_mean, gradient_norms, scores, weighted_loss
-from graphfm.training.settings import HISTORY_TYPES, Training
-from graphfm.training.start import check_trainable, seeded
+from graphfm.training.objective import Objective, gradient_norms, micro_f1
+from graphfm.training.precision import rounded
+from graphfm.training.settings import NUMBER_TYPES, Training
+from graphfm.training.start import as_set, check_trainable, seeded
 from graphfm.training.watcher import EpochRecord, Score, Watcher
 
 
@@ -48,27 +52,38 @@ class Trainer:
         self.infer = LayerwiseInference(adjacency)
         self._first_hop()
         method.sampler.prepare(adjacency, len(backbone.layers))
+        self.place: Tensor | None = None  # of the nodes that steps begin with, where tables ask
         method.estimator.allocate(backbone.layers, self._new_table)
         method.estimator.begin(self._encoded)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
+        first = backbone.layers[0] if backbone.begins_linear else None
+        self.gathers = first is not None and first.sums and (first.joins or not first.residual)
+        self.gathers = self.gathers and method.estimator.combines
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
             self.ages = AgeMeter(
                 method.estimator, len(backbone.layers), graph.num_nodes, graph.device
             )
-        self.optimizer = torch.optim.Adam(
-            backbone.parameters(), lr=self.training.lr, weight_decay=self.training.weight_decay
-        )
+        self.optimizer = Adam.of(backbone, self.training, graph.device)
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
         seed = self.training.seed ^ 0x5EED  # not the stream that the weights were drawn from
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
+        self.totals = torch.zeros(2, device=graph.device)  # of the epoch: losses, what they weigh
+        self.not_captured = why_not_captured(self)  # the reason, if there is one
+        self.take: Callable[[Sequence[Tensor]], None] = self._take
+        if self.not_captured is None:
+            self.take = CapturedSteps(self.step, self.rng, self.touched)
         self.prepare_seconds = time.perf_counter() - started
 
-    def _new_table(self, width: int, *, exact: bool = False) -> DeviceTable:
-        dtype = torch.float32 if exact else HISTORY_TYPES[self.training.history]
-        return DeviceTable(self.graph.num_nodes, width, dtype=dtype, device=self.graph.device)
+    def _new_table(self, width: int, *, exact: bool = False, last: bool = False) -> DeviceTable:
+        num_rows, place = self.graph.num_nodes, None
+        if last and (ids := self.method.sampler.starting_ids()) is not None:
+            self.place = places(ids, num_rows) if self.place is None else self.place
+            num_rows, place = ids.numel(), self.place
+        dtype = torch.float32 if exact else NUMBER_TYPES[self.training.history]
+        return DeviceTable(num_rows, width, dtype=dtype, device=self.graph.device, place=place)
 
     @torch.no_grad()
     def _encoded(self) -> Tensor:
@@ -82,24 +97,21 @@ class Trainer:
         estimator, sampler = self.method.estimator, self.method.sampler
         estimator.first_hop, sampler.first_hop_known = None, False  # of an earlier training
         if estimator.exact_first_hop and self.backbone.begins_linear:
-            rows = self.infer.first_aggregate(self.backbone.layers[0], self.x)
-            table = DeviceTable(self.graph.num_nodes, rows.size(1), device=self.graph.device)
-            table.push(torch.arange(self.graph.num_nodes, device=rows.device), rows)
+            table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
     def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
-        same_bits = reproducible(self.training.deterministic)
-        with seeded(self.training.seed, self.graph.device), same_bits:
+        with seeded(self.training.seed, self.graph.device), as_set(self.training):
             return self._fit(watchers)
 
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
         batch = self.method.sampler.sample(seeds, self.rng)
-        self.touched += Counter(nodes=batch.input_ids.numel(), edges=batch.num_edges, steps=1)
+        self.touched.update(nodes=batch.input_ids.numel(), edges=batch.num_edges, steps=1)
         loss = self.batch_loss(batch)
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        backward(loss)
         if self.training.clip > 0:
             torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
         self.optimizer.step()
@@ -107,34 +119,43 @@ class Trainer:
             self.ages.saw(batch)
         return loss.detach()
 
+    def _take(self, group: Sequence[Tensor]) -> None:
+        for seeds in group:
+            self.step(seeds)
+
     def batch_loss(self, batch: Batch) -> Tensor:
         """The loss of a batch; histories are read and written on the way."""
         graph, estimator = self.graph, self.method.estimator
-        trains = graph.train_mask[batch.target_ids].float()
-        if batch.loss_weight is None:
-            weight, self.batch_weight = as_mean(trains), trains.sum()  # by the nodes that train
-        else:  # an estimate of the mean over all nodes that train
-            weight, self.batch_weight = trains * batch.loss_weight, trains.new_ones(())
-        x = (self.x if batch.whole else self.x[batch.input_ids]).float()
+        objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
+        x = self._input(batch)
         if estimator.compensation is not None:
-            estimator.compensation.scale = self.batch_weight.clamp(min=1)
+            estimator.compensation.scale = objective.weight.clamp(min=1)
         if self.noisy and estimator.records_first:
             self._record(x, batch)
         estimator.recording = not self.noisy
-        logits = self.backbone(x, batch, estimator)
+        with rounded(self.training.precision, graph.device):
+            logits = self.backbone(x, batch, estimator)
         if self.noisy and not estimator.records_first:
             self._record(x, batch)
-        loss = weighted_loss(logits, graph.y[batch.target_ids], weight)
+        loss = objective(logits, self.totals)
         if estimator.compensation is not None:
             missing = estimator.compensation.loss()
             loss = loss + (missing - missing.detach())  # a gradient, not a value
         return loss
 
+    def _input(self, batch: Batch) -> Tensor | Rows:
+        """Features of the batch; where a kernel can gather them on the way, not yet read."""
+        if self.gathers and batch.blocks and compiled.available(self.graph.device):
+            known = self.method.estimator.first_hop is not None
+            if known or batch.blocks[0].edges.fanout:
+                return Rows(self.x, batch.input_ids)
+        return (self.x if batch.whole else self.x[batch.input_ids]).float()
+
     @torch.no_grad()
-    def _record(self, x: Tensor, batch: Batch) -> None:
+    def _record(self, x: Tensor | Rows, batch: Batch) -> None:
         """A second pass for the histories alone, so that no dropout gets into them."""
         self.method.estimator.recording = True
-        with without_noise(self.backbone):
+        with without_noise(self.backbone), rounded(self.training.precision, self.graph.device):
             self.backbone(x, batch, self.method.estimator)
 
     @torch.no_grad()
@@ -165,27 +186,34 @@ class Trainer:
         if self.method.sampler.wants_gradients:
             self._snapshot()
         self.backbone.train()
-        totals, weights = [], []
+        self.totals.zero_()
         batches = iter(self.method.sampler.epoch(self.rng))
-        for seeds in islice(batches, self.training.steps_per_epoch or None):
-            totals.append(self.step(seeds) * self.batch_weight)
-            weights.append(self.batch_weight)
+        with as_set(self.training):
+            for group in groups(islice(batches, self.training.steps_per_epoch or None)):
+                self.take(group)
         self.schedule.step()
-        return float(torch.stack(totals).sum() / torch.stack(weights).sum())
+        return float(self.totals[0] / self.totals[1])
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
         """Exact scores of the weights as they are."""
-        return scores(self.infer(self.backbone, self.x), self.graph, tuple(splits))
+        return {split: self._score(*self._outputs(split)) for split in splits}
+
+    def _outputs(self, split: str) -> tuple[Tensor, Tensor]:
+        ids = self.graph.mask(split).nonzero().squeeze(1)
+        return self.infer(self.backbone, self.x, ids), self.graph.y[ids]
+
+    def _score(self, logits: Tensor, y: Tensor) -> float | None:
+        return micro_f1(logits, y) if y.size(0) else None
 
     def _validate(self, epoch: int) -> float | None:
-        logits = self.infer(self.backbone, self.x)
-        if not bool(torch.isfinite(logits[self.graph.val_mask]).all()):
+        logits, y = self._outputs("val")
+        if not bool(torch.isfinite(logits).all()):
             raise InputError(
                 f"the outputs are not finite after epoch {epoch}; lower lr, or set clip"
             )
         if self.training.refresh_histories:
             self.refresh_histories()
-        return scores(logits, self.graph, ("val",))["val"]
+        return self._score(logits, y)
 
     def _staleness(self, epoch: int) -> tuple[dict[str, float | None], ...] | None:
         every = self.training.staleness_every

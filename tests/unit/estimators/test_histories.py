@@ -6,7 +6,7 @@ import torch
 from graphfm import Graph, methods, train
 from graphfm.backbones import make_backbone
 from graphfm.tables.base import NodeTable
-from graphfm.training.settings import HISTORY_TYPES, Training
+from graphfm.training.settings import NUMBER_TYPES, Training
 from graphfm.training.trainer import Trainer
 
 NEIGHBOR = {"fanout": (2,), "batch_size": 8}
@@ -162,7 +162,7 @@ def test_short_histories_train_and_stay_close(graph, case, history):
     torch.testing.assert_close(got, want, rtol=0.02, atol=0.02)
     for name, table in tables_of(short).items():
         counts = name.startswith(("visits", "written"))
-        kind = torch.float32 if counts else HISTORY_TYPES[history]
+        kind = torch.float32 if counts else NUMBER_TYPES[history]
         assert table.rows.dtype == kind
         rows, wanted = table.rows[:-1].float(), tables_of(exact)[name].rows[:-1]
         assert (rows - wanted).norm() <= 0.02 * wanted.norm(), name

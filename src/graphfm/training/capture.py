@@ -1,0 +1,111 @@
+"""A whole training step as one CUDA graph: recorded once, then replayed by a single launch."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from graphfm.errors import InputError
+
+if TYPE_CHECKING:
+    from graphfm.training.trainer import Trainer
+
+logger = logging.getLogger("graphfm")
+GROUP = 8  # steps of a recording, where there are as many
+WARM_UP = 3  # steps before the first recording: libraries load, optimisers make their state
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Steps on batches of one size, and what they add to the counts that the host keeps."""
+
+    graph: torch.cuda.CUDAGraph
+    seeds: Tensor  # [num_steps, size]
+    counts: Counter[str]
+
+
+def why_not_captured(trainer: Trainer) -> str | None:
+    """Why the steps of a training are not recorded; None where they are."""
+    wanted, on_gpu = trainer.training.capture, trainer.graph.device.type == "cuda"
+    if wanted == "off":
+        return "capture is off"
+    reason = None
+    if not on_gpu:
+        reason = "there is no GPU"
+    elif not trainer.method.sampler.static_shapes:
+        reason = "the size of this method's batches changes from step to step"
+    elif trainer.ages is not None:
+        reason = "the age of histories is measured, which the host does"
+    if reason is not None and wanted == "on":
+        raise InputError(f"capture is on, but {reason}; use --capture auto or off")
+    if reason is not None and on_gpu:
+        logger.info("steps are not captured as CUDA graphs: %s", reason)
+    return reason
+
+
+class CapturedSteps:
+    """Takes steps; those on batches of one size are recorded after a few of the ordinary kind.
+
+    Nothing is executed twice or for show: the steps before a recording are steps of the training,
+    and random numbers go on where they were (`rng` is registered with every recording), so a
+    training with capture takes the same steps as one without. A recording holds one step or, as a
+    launch costs time too, a group of them.
+    """
+
+    def __init__(
+        self, step: Callable[[Tensor], Tensor], rng: torch.Generator, counts: Counter[str]
+    ) -> None:
+        self.step, self.rng, self.counts = step, rng, counts
+        self.pool: Any = None  # memory, which the recordings share
+        self.recordings = dict[tuple[int, int], Recording]()  # by number of steps, and of seeds
+        self.taken = Counter[int]()
+
+    def __call__(self, group: Sequence[Tensor]) -> None:
+        sizes = {seeds.numel() for seeds in group}
+        if len(group) == GROUP and len(sizes) == 1 and self.taken[min(sizes)] >= WARM_UP:
+            self._replay(group)
+            return
+        for seeds in group:
+            if self.taken[seeds.numel()] >= (1 if self.recordings else WARM_UP):
+                self._replay([seeds])
+            else:
+                self.step(seeds)
+            self.taken[seeds.numel()] += 1
+
+    def _replay(self, group: Sequence[Tensor]) -> None:
+        key = (len(group), group[0].numel())
+        if key not in self.recordings:
+            self.recordings[key] = self._record(*key, group[0])
+        recording = self.recordings[key]
+        torch.stack(list(group), out=recording.seeds)
+        recording.graph.replay()
+        self.counts.update(recording.counts)
+
+    def _record(self, num_steps: int, size: int, like: Tensor) -> Recording:
+        """Let steps write down what they would do. Nothing is done yet."""
+        graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
+        graph.register_generator_state(self.rng)
+        seeds = like.expand(num_steps, size).clone()
+        gc.collect()  # what dies while a graph is recorded may free memory, which it must not
+        with torch.cuda.graph(graph, pool=self.pool):
+            for row in seeds:
+                self.step(row)
+        self.pool = graph.pool()
+        counts = self.counts - before
+        self.counts.subtract(counts)
+        return Recording(graph, seeds, counts)
+
+
+def groups(batches: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+    """The batches, as many at a time as a recording may hold."""
+    rest = iter(batches)
+    while group := list(islice(rest, GROUP)):
+        yield group

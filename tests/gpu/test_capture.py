@@ -1,0 +1,119 @@
+"""Steps recorded as CUDA graphs. Run on a machine with a GPU: `pytest tests/gpu`."""
+
+import logging
+
+import pytest
+import torch
+
+from graphfm import InputError
+from graphfm.run import OWN_NETWORK, Run, build
+from graphfm.training.start import seeded
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+STATIC = {  # whose steps can be recorded
+    "full": {"method": "full"},
+    "graphsage": {"method": "graphsage", "fanout": (3, 2)},
+    "ib": {"method": "graphfm-ib"},
+    "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
+    "sign": {"method": "sign"},
+    "sgc": {"method": "sgc"},
+}
+BACKBONES = ("sage", "gcn", "gcnii", "pna")
+
+
+def trained(graph, *, epochs=4, **options):
+    """A trainer after a few epochs, with its losses; 17 batches of 16 and one of 13."""
+    if options["method"] != "full":
+        options = {"batch_size": 16, **options}
+    trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
+    with seeded(0, trainer.graph.device):
+        losses = [trainer.epoch() for _ in range(epochs)]
+    return trainer, losses
+
+
+def assert_same(one, other):
+    (a, losses_a), (b, losses_b) = one, other
+    assert losses_a == losses_b
+    torch.testing.assert_close(a.backbone.state_dict(), b.backbone.state_dict(), rtol=0, atol=0)
+    for name, table in a.method.estimator.tables().items():
+        assert torch.equal(table.rows[:-1], b.method.estimator.tables()[name].rows[:-1])
+    assert torch.equal(a.rng.get_state(), b.rng.get_state())
+    assert a.touched == b.touched
+
+
+@pytest.mark.parametrize("kernels", ["auto", "plain"])
+@pytest.mark.parametrize(
+    ("name", "backbone"),
+    [(n, b) for n in STATIC for b in ((None,) if n in OWN_NETWORK else BACKBONES)],
+)  # fmt: skip
+def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    options = {**STATIC[name], "kernels": kernels, "layers": 2}
+    if backbone is not None:
+        options |= {"backbone": backbone, "dropout": 0.3}
+    recorded = trained(graph, capture="on", **options)
+    assert recorded[0].not_captured is None
+    assert_same(recorded, trained(graph, capture="off", **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"schedule": "cosine", "epochs": 4},
+        {"clip": 0.1},
+        {"weight_decay": 0.01, "batch_norm": True},
+        {"precision": "tf32"},
+        {"precision": "bf16"},
+        {"history": "bf16"},
+        {"steps_per_epoch": 5},
+        {"refresh_histories": True},
+    ],
+    ids=str,
+)
+def test_settings_have_their_effect_when_recorded(make_graph, options):
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    options = {"method": "graphfm-ib", "layers": 3, **options}
+    assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
+
+
+def test_a_schedule_reaches_the_recorded_steps(make_graph):
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    steady, _ = trained(graph, method="graphfm-ib", epochs=6, capture="on")
+    options = {"schedule": "cosine", "capture": "on"}
+    falling, _ = trained(graph, method="graphfm-ib", **options, epochs=6)
+    assert any(
+        not torch.equal(p, q)
+        for p, q in zip(steady.backbone.parameters(), falling.backbone.parameters(), strict=True)
+    )
+
+
+def test_many_labels(make_graph):
+    graph = make_graph(num_nodes=600, num_edges=4000, multi_label=True)
+    options = {"method": "graphfm-ib"}
+    assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
+
+
+@pytest.mark.parametrize("method", ["gas", "vr-gcn", "fastgcn", "graphsaint", "shadow"])
+def test_what_cannot_be_recorded_says_so(make_graph, method, caplog):
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    with pytest.raises(InputError, match="capture is on, but the size of this method's batches"):
+        build(Run.make(dataset="x", device="cuda", method=method, capture="on"), graph)
+    with caplog.at_level(logging.INFO, logger="graphfm"):
+        trainer = build(Run.make(dataset="x", device="cuda", method=method), graph)
+    assert trainer.not_captured in caplog.text
+    trainer.epoch()
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_nothing_is_waited_for_inside_an_epoch(make_graph):
+    """Once recorded, the host launches; it asks for nothing before the epoch's end."""
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    trainer, _ = trained(graph, method="graphfm-ib", capture="on")
+    batches = list(trainer.method.sampler.epoch(trainer.rng))
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for start in range(0, len(batches), 8):
+            trainer.take(batches[start : start + 8])
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
