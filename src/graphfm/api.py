@@ -58,7 +58,7 @@ def train(
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     run = Run.make(**{"dataset": name, **options})
     if not isinstance(graph, Graph):
-        graph = load(name, device=pick_device(run.device))
+        graph = load(name, device=pick_device(run.device), dtype=run.training.feature_type)
     return start(run, graph, watchers, out)
 
 

@@ -17,7 +17,7 @@ from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.memory import available_memory, size
 from graphfm.methods import METHODS, Method
 from graphfm.tables.base import NodeTable
-from graphfm.training.settings import HISTORY_TYPES
+from graphfm.training.settings import NUMBER_TYPES
 
 if TYPE_CHECKING:  # which asks for plans
     from graphfm.run import Run
@@ -95,7 +95,7 @@ def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
     return MemoryPlan(
         graph=graph.num_bytes,
         features=_feature_bytes(run, backbone, method, graph),
-        histories=_history_bytes(run, backbone, method, graph.num_nodes),
+        histories=_history_bytes(run, backbone, method, GraphSize.of(graph)),
         weights=4 * 4 * number,
         step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
         evaluation=4 * graph.num_nodes * _widest_pair(backbone, graph.num_classes),
@@ -114,12 +114,14 @@ def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph) -
     )
 
 
-def _history_bytes(run: Run, backbone: Backbone, method: Method, num_nodes: int) -> int:
-    total, kept = 0, HISTORY_TYPES[run.training.history].itemsize
+def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize) -> int:
+    total, places, kept = 0, 0, NUMBER_TYPES[run.training.history].itemsize
 
-    def measure(width: int, *, exact: bool = False) -> NodeTable:
-        nonlocal total
-        total += (4 if exact else kept) * width * (num_nodes + 1)
+    def measure(width: int, *, exact: bool = False, last: bool = False) -> NodeTable:
+        nonlocal total, places
+        num_rows = size.num_train if last else size.num_nodes
+        total += (4 if exact else kept) * width * (num_rows + 1)
+        places = 4 * size.num_nodes if last else places  # one for all
         return _Measured()
 
     if method.estimator.exact_first_hop and backbone.begins_linear:
@@ -130,7 +132,7 @@ def _history_bytes(run: Run, backbone: Backbone, method: Method, num_nodes: int)
         method.estimator.allocate(backbone.layers, measure)
     finally:
         logger.disabled = False
-    return total
+    return total + places
 
 
 def _step_bytes(

@@ -97,6 +97,7 @@ class Run:
 def build(run: Run, graph: Graph) -> Trainer:
     """The trainer of `run` on `graph`, which is moved to the run's device."""
     check_trainable(graph)
+    graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     graph = graph.to(pick_device(run.device))
     memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):

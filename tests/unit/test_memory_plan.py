@@ -17,7 +17,8 @@ def test_histories_and_features_are_planned_to_the_byte(make_graph, name):
         run = Run.make(method=name, backbone=backbone, layers=3)
         plan, trainer = memory_plan(run, graph), build(run, graph)
         tables = trainer.method.estimator.tables().values()
-        assert plan.histories == sum(table.rows.nbytes for table in tables)
+        place = 0 if trainer.place is None else trainer.place.nbytes
+        assert plan.histories == sum(table.rows.nbytes for table in tables) + place
         hop = trainer.method.estimator.first_hop
         own = 0 if backbone_of(name) is None else trainer.x.nbytes
         kept = 0 if hop is None else hop.rows.nbytes - 4 * graph.num_features  # the sink

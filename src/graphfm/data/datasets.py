@@ -26,14 +26,29 @@ DATASETS: Mapping[str, str] = {
 
 
 def load(
-    name: str | Path, *, root: str | Path | None = None, device: str | torch.device = "cpu"
+    name: str | Path,
+    *,
+    root: str | Path | None = None,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
 ) -> Graph:
     """A graph by name (`graphfm datasets` lists them), or from an `.npz` file.
 
     A synthetic graph may be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
     The paper's datasets are read from `root`, $GRAPHFM_DATA or the user's cache folder, where
-    `graphfm datasets fetch` puts them; `reddit:raw` is Reddit without preparation.
+    `graphfm datasets fetch` puts them; `reddit:raw` is Reddit without preparation. With `dtype`
+    the features are of that type.
     """
+    graph = _load(name, root, device, dtype)
+    return graph if dtype is None else graph.with_features(dtype)
+
+
+def _load(
+    name: str | Path,
+    root: str | Path | None,
+    device: str | torch.device,
+    dtype: torch.dtype | None,
+) -> Graph:
     kind, _, rest = str(name).partition(":")
     if kind == "synthetic":
         shape, _, scale = rest.partition(":")
@@ -41,7 +56,8 @@ def load(
             factor = float(scale or 1)
         except ValueError:
             raise InputError(f"{name}: the scale {scale!r} is not a number") from None
-        return synthetic(shape or "small", scale=factor, device=device)
+        dtype = dtype or torch.float32
+        return synthetic(shape or "small", scale=factor, dtype=dtype, device=device)
     if kind in CATALOG:
         return load_fetched(str(name), root).to(device)
     if name == "debian":

@@ -227,6 +227,15 @@ class Graph:
             object.__setattr__(moved, name, tensor.to(device))
         return moved
 
+    def with_features(self, dtype: torch.dtype) -> Graph:
+        """The same graph with its features in another floating-point type."""
+        if self.x.dtype == dtype:
+            return self
+        changed = copy.copy(self)
+        changed.__dict__.pop("fingerprint", None)
+        object.__setattr__(changed, "x", self.x.to(dtype))
+        return changed
+
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all numbers in the graph; equal graphs agree on every machine."""

@@ -40,11 +40,13 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
         h0 = trainer.backbone.encode(trainer.x.float())
         believed = estimator.believed(h0, trainer.graph.degree.float())
         exact = exact_rows(trainer, h0, estimator.history_of)
-        return [
-            compare(depth, rows, believed[depth])
-            for depth, rows in enumerate(exact)
-            if depth in believed
-        ]
+        found = []
+        for depth, rows in enumerate(exact):
+            if depth in believed:
+                kept = estimator.kept_ids(depth)
+                some = slice(None) if kept is None else kept
+                found.append(compare(depth, rows[some], believed[depth][some]))
+        return found
 
 
 def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
