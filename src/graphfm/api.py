@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.model import Model
-from graphfm.run import Run, build, pick_device
+from graphfm.run import Run, build, load_graph
 from graphfm.training.watcher import Score, Watcher
 
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
@@ -58,7 +57,7 @@ def train(
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     run = Run.make(**{"dataset": name, **options})
     if not isinstance(graph, Graph):
-        graph = load(name, device=pick_device(run.device), dtype=run.training.feature_type)
+        graph = load_graph(run)
     return start(run, graph, watchers, out)
 
 

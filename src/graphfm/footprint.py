@@ -7,17 +7,29 @@ from dataclasses import dataclass
 from graphfm.data.graph import Graph
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraphSize:
     """What decides the memory of a training, of a graph."""
 
     num_nodes: int
     num_edges: int
     num_train: int
+    num_features: int
+    num_classes: int
+    num_bytes: int
+    still_to_come: int = 0  # bytes of them that are not in memory yet, and will be
 
     @classmethod
     def of(cls, graph: Graph) -> GraphSize:
-        return cls(graph.num_nodes, graph.num_edges, int(graph.train_mask.sum()))
+        """Of a graph that is there."""
+        return cls(
+            num_nodes=graph.num_nodes,
+            num_edges=graph.num_edges,
+            num_train=int(graph.train_mask.sum()),
+            num_features=graph.num_features,
+            num_classes=graph.num_classes,
+            num_bytes=graph.num_bytes,
+        )
 
     @property
     def mean_degree(self) -> float:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
+from graphfm.data.datasets import known_size
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.footprint import GraphSize, LayerFootprint
@@ -26,17 +27,28 @@ PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
 MARGIN = 2.0  # by which a plan may be too high
 
 
-@dataclass(frozen=True)
+class TooLarge(InputError):  # noqa: N818
+    """There is not enough memory now; there may be another time."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MemoryPlan:
     """Bytes by what they are for. Estimates, to within a factor of two or so."""
 
-    graph: int  # is there already
+    device: str
+    graph: int
     features: int  # hops or first aggregates, beside the graph's own features
     histories: int
     weights: int  # and their gradients, and what Adam remembers
     step: int
     evaluation: int
-    available: int
+    free: int
+    still_to_come: int = 0  # of the graph
+
+    @property
+    def available(self) -> int:
+        """Free beside the graph."""
+        return max(self.free - self.still_to_come, 0)
 
     @property
     def needed(self) -> int:
@@ -49,16 +61,27 @@ class MemoryPlan:
             "weights": self.weights, "a step": self.step, "evaluation": self.evaluation,
         }  # fmt: skip
         listed = ", ".join(f"{name} {size(value)}" for name, value in parts.items() if value)
-        return f"memory, about: {listed}; {size(self.available)} free"
+        free = f"{size(self.available)} free beside the graph"
+        return f"memory on {self.device}, about: {listed}; {free}"
 
     def check(self, run: Run) -> None:
         """Refuse what cannot fit, by the plan's own margin, and say what to reduce."""
+        self.check_graph(run.dataset)
         if self.needed <= MARGIN * self.available:
             return
-        raise InputError(
+        raise TooLarge(
             f"{run.method} on {run.backbone} would take about {size(self.needed)} beside the "
             f"graph, and {size(self.available)} are free; {self._advice(run)}"
         )
+
+    def check_graph(self, dataset: str) -> None:
+        """Refuse a graph that cannot be loaded, whatever is done with it."""
+        if self.still_to_come > self.free:
+            smaller = "a smaller scale" if dataset.startswith("synthetic") else "a smaller graph"
+            raise TooLarge(
+                f"the graph {dataset} alone takes {size(self.graph)}, and {size(self.free)} are "
+                f"free on {self.device}; use {smaller}, or a machine with more memory"
+            )
 
     def _advice(self, run: Run) -> str:
         if self.histories > max(self.step, self.evaluation):
@@ -73,6 +96,11 @@ class MemoryPlan:
         return "use a lower --hidden"
 
 
+def by_need(plan: MemoryPlan) -> int:
+    """To sort plans by."""
+    return plan.needed
+
+
 class _Measured(NodeTable):
     """A table that is not there."""
 
@@ -85,25 +113,38 @@ class _Measured(NodeTable):
 
 def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
     """What `run` will take on `graph`, on the graph's device."""
+    return plan_for(run, GraphSize.of(graph), graph.device)
+
+
+def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
+    """The plan of a run before its graph is there; None where its size is not known by its name."""
+    known = known_size(run.dataset, device)
+    return None if known is None else plan_for(run, known, device)
+
+
+def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
+    """What `run` will take on a graph of that size."""
     with torch.device("meta"):
         backbone = make_backbone(
             run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
         )
     method = METHODS[run.method](**run.method_settings)
-    layers = method.sampler.footprint(GraphSize.of(graph), len(backbone.layers))
+    layers = method.sampler.footprint(graph, len(backbone.layers))
     number = sum(p.numel() for p in backbone.parameters())
     return MemoryPlan(
+        device=device.type,
         graph=graph.num_bytes,
         features=_feature_bytes(run, backbone, method, graph),
-        histories=_history_bytes(run, backbone, method, GraphSize.of(graph)),
+        histories=_history_bytes(run, backbone, method, graph),
         weights=4 * 4 * number,
         step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
         evaluation=4 * graph.num_nodes * _widest_pair(backbone, graph.num_classes),
-        available=_available(graph.device),
+        free=_free(device),
+        still_to_come=graph.still_to_come,
     )
 
 
-def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph) -> int:
+def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
     if run.backbone in ("sign", "sgc"):
         hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
         return 4 * graph.num_nodes * graph.num_features * hops
@@ -155,7 +196,7 @@ def _widest_pair(backbone: Backbone, num_classes: int) -> int:
     return max([*pairs, num_classes])
 
 
-def _available(device: torch.device) -> int:
+def _free(device: torch.device) -> int:
     if device.type != "cuda":
         return available_memory()
     free, _ = torch.cuda.mem_get_info(device)

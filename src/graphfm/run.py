@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.memory_plan import memory_plan
+from graphfm.memory_plan import foresee, memory_plan
 from graphfm.methods import METHODS
 from graphfm.training.settings import Training
 from graphfm.training.start import check_trainable, seeded
@@ -92,6 +93,14 @@ class Run:
                 for key, value in flat.pop(group).items()
             }
         return cls.make(**flat)
+
+
+def load_graph(run: Run) -> Graph:
+    """The graph of a run, on its device; not read where it is known that it would not fit."""
+    device = pick_device(run.device)
+    if plan := foresee(run, device):
+        plan.check(run)
+    return load(run.dataset, device=device)
 
 
 def build(run: Run, graph: Graph) -> Trainer:

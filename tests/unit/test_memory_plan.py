@@ -1,13 +1,18 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from graphfm import InputError, synthetic
+from graphfm import InputError, load, synthetic, train
 from graphfm.backbones import BACKBONES
+from graphfm.data.datasets import known_size
 from graphfm.data.synthetic import Shape
 from graphfm.footprint import GraphSize
-from graphfm.memory_plan import memory_plan
+from graphfm.memory_plan import memory_plan, plan_for
 from graphfm.methods import METHODS
 from graphfm.run import Run, backbone_of, build
+
+CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -94,6 +99,36 @@ def test_neighbours_that_are_not_there_are_not_planned_for():
             memory_plan(Run.make(fanout=(fanout,), **options), graph).step for fanout in (6, 50)
         )
         assert more <= 3 * some, options
+
+
+@pytest.mark.parametrize("name", ["small:0.1", "yelp:0.002", "arxiv:0.01", "flickr:0.0001"])
+def test_the_size_of_a_synthetic_graph_is_known_before_it_is_made(name):
+    known = known_size(f"synthetic:{name}", CPU)
+    assert replace(known, still_to_come=0) == GraphSize.of(load(f"synthetic:{name}"))
+    assert known.still_to_come == known.num_bytes
+
+
+def test_the_size_of_other_names_is_not_known():
+    for name in ("debian", "mine.npz", "arxiv", "nonsense"):  # arxiv was not fetched
+        assert known_size(name, CPU) is None
+
+
+def test_what_cannot_fit_is_refused_before_its_graph_is_made(monkeypatch):
+    monkeypatch.setattr("graphfm.run.load", lambda *a, **k: pytest.fail("it was loaded"))
+    monkeypatch.setattr("graphfm.memory_plan.available_memory", lambda: 20 * 2**30)
+    with pytest.raises(InputError, match=r"synthetic:papers100m alone takes .* and 20.0 GiB are"):
+        train("synthetic:papers100m", method="graphfm-ib", device="cpu")
+    with pytest.raises(InputError, match=r"full on gcn would take .* use a method that samples"):
+        train("synthetic:products:2", backbone="gcn", layers=9, device="cpu")
+
+
+def test_what_is_still_to_come_of_a_graph_is_not_free(monkeypatch):
+    monkeypatch.setattr("graphfm.memory_plan.available_memory", lambda: 2**30)
+    run = Run.make(dataset="synthetic:flickr", device="cpu")
+    known = known_size(run.dataset, CPU)
+    plan = plan_for(run, known, CPU)
+    assert plan.available == 2**30 - known.num_bytes
+    assert plan_for(run, replace(known, still_to_come=0), CPU).available == 2**30
 
 
 def test_a_plan_allocates_nothing_and_says_nothing(make_graph, caplog):

@@ -19,6 +19,7 @@ from graphfm.comparison.plan import Plan
 from graphfm.comparison.report import describe, table
 from graphfm.comparison.row import Row
 from graphfm.memory import size
+from graphfm.memory_plan import MemoryPlan
 
 
 class ComparisonView(Observer):
@@ -38,9 +39,11 @@ class ComparisonView(Observer):
     ) -> None:
         pass
 
-    def on_plan(self, needed: Mapping[str, int]) -> None:
-        listed = ", ".join(f"{method} {size(value)}" for method, value in needed.items())
-        say(f"memory beside the graph, about: {listed}")
+    def on_plan(self, plans: Mapping[str, MemoryPlan]) -> None:
+        listed = ", ".join(f"{method} {size(plan.needed)}" for method, plan in plans.items())
+        for plan in list(plans.values())[:1]:  # graph and device are the same for all
+            graph, free = size(plan.graph), size(plan.available)
+            say(f"memory on {plan.device}, about: graph {graph}; beside it {free} free, {listed}")
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         self.num_done, self.num_cells = num_done, num_cells

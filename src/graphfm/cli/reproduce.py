@@ -66,7 +66,9 @@ def reproduce(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(help="Most epochs.", show_default="the recipe's; of a substitute 10"),
+        typer.Option(
+            help="Most epochs.", show_default="the recipe's; of a substitute 10, of table4's 6"
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: Annotated[

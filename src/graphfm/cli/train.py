@@ -12,7 +12,7 @@ from graphfm.cli.progress import ProgressBar
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.memory import size
-from graphfm.memory_plan import memory_plan
+from graphfm.memory_plan import MemoryPlan, foresee, memory_plan
 from graphfm.recipes import recipe_of
 from graphfm.run import Run, pick_device
 from graphfm.training.folder import check_free, new_path
@@ -255,17 +255,19 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
     check_free(out or Path("runs") / "new")
+    plan = foresee(run, device)
+    if plan is not None:  # else the graph has to tell how large it is
+        _tell(plan, run)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
-    plan = memory_plan(run, graph)
-    plan.check(run)
+    if plan is None:
+        _tell(memory_plan(run, graph), run)
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
     )
-    say(str(plan))
     try:
         with ProgressBar(run.training.epochs) as bar:
             result = start(run, graph, [bar], out)
@@ -284,6 +286,11 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
         f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
         f"peak memory {size(score.peak_bytes)}; run in {out}"
     )
+
+
+def _tell(plan: MemoryPlan, run: Run) -> None:
+    plan.check(run)
+    say(str(plan))
 
 
 def _interrupted(out: Path) -> str:

@@ -20,6 +20,7 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
+from graphfm.memory_plan import TooLarge
 from graphfm.run import Run, build, pick_device
 from graphfm.training.trainer import Trainer
 
@@ -88,6 +89,8 @@ def _build(request: Mapping[str, Any]) -> Trainer | Outcome:
         raise InputError(f"{run.dataset} has changed since the comparison began")
     try:
         return build(run, graph)
+    except TooLarge:
+        raise  # now: there may be more memory when it is tried again
     except InputError as error:
         return Outcome(status=UNDEFINED, error=" ".join(str(error).split()))
 

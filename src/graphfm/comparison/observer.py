@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from graphfm.comparison.cell import Cell
 from graphfm.comparison.outcome import Outcome
 from graphfm.comparison.row import Row
+from graphfm.memory_plan import MemoryPlan
 
 
 class Observer:
     """Told of what happens; does nothing by default."""
 
-    def on_plan(self, needed: Mapping[str, int]) -> None:
-        """By method, about how many bytes a training will take beside the graph."""
+    def on_plan(self, plans: Mapping[str, MemoryPlan]) -> None:
+        """By method, what a training will take; told before the first starts."""
 
     def on_begin(self, rows: Sequence[Row], num_done: int, num_cells: int) -> None:
         """The folder was read: so many of the cells are done already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -16,8 +17,10 @@ from graphfm.comparison.process import run_in_child
 from graphfm.comparison.report import write_report, write_tables
 from graphfm.comparison.row import Row
 from graphfm.comparison.store import Store
-from graphfm.data.datasets import load
-from graphfm.memory_plan import memory_plan
+from graphfm.data.datasets import known_size, load
+from graphfm.errors import InputError
+from graphfm.footprint import GraphSize
+from graphfm.memory_plan import MemoryPlan, by_need, plan_for
 from graphfm.run import pick_device
 from graphfm.training.folder import as_file_name
 from graphfm.training.start import check_trainable
@@ -35,15 +38,14 @@ def compare(
 ) -> list[Row]:
     """The table of `plan`; cells that the folder `out` holds already are not run again."""
     observer, run_cell = observer or Observer(), run_cell or run_in_child
-    path = Path(out or default_path(plan))
-    graph = load(plan.shared.dataset, device=pick_device(plan.shared.device))
+    path, device = Path(out or default_path(plan)), pick_device(plan.shared.device)
+    known = known_size(plan.shared.dataset, device)
+    if known is not None:  # else the graph has to tell how large it is
+        plan_for(plan.shared, known, device).check_graph(plan.shared.dataset)
+    graph = load(plan.shared.dataset, device=device)
     check_trainable(graph)
     settings, fingerprint = plan.settings(graph), graph.fingerprint
-    plans = {
-        entry.method: memory_plan(entry.cells[0].run, graph).needed
-        for entry in plan.entries
-        if entry.cells
-    }
+    memory = _plan_memory(plan, GraphSize.of(graph), device)
     del graph  # the memory is for the cells
     if plan.shared.device == "cuda":
         torch.cuda.empty_cache()
@@ -53,7 +55,7 @@ def compare(
         todo = [pair for pair in cells if not _settled(*pair, store.outcomes)]
         done = len(cells) - len(todo)
         observer.on_begin(rows, done, len(cells))
-        observer.on_plan(plans)
+        observer.on_plan(memory)
         try:
             for number, (entry, cell) in enumerate(todo, start=done + 1):
                 if _undefined(entry, store.outcomes):  # another seed has told
@@ -73,6 +75,16 @@ def default_path(plan: Plan) -> Path:
     """runs/compare-debian-sage, and the name of what is swept behind it."""
     name = f"compare-{as_file_name(plan.shared.dataset)}-{plan.shared.backbone}"
     return Path("runs") / (name if plan.sweep is None else f"{name}-{plan.sweep.name}")
+
+
+def _plan_memory(plan: Plan, graph: GraphSize, device: torch.device) -> dict[str, MemoryPlan]:
+    """By method, what it will take at most. A cell that does not fit says so in its row."""
+    plans = dict[str, MemoryPlan]()
+    for run in (entry.cells[0].run for entry in plan.entries if entry.cells):
+        with suppress(InputError):  # the method is not defined here, as its row will say
+            planned = plan_for(run, graph, device)
+            plans[run.method] = max(planned, plans.get(run.method, planned), key=by_need)
+    return plans
 
 
 def _rows(plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Row]:

@@ -9,10 +9,11 @@ from pathlib import Path
 import torch
 
 from graphfm.data.catalog import CATALOG
-from graphfm.data.fetching import load_fetched
+from graphfm.data.fetching import fetched_size, load_fetched
 from graphfm.data.graph import Graph
-from graphfm.data.synthetic import SHAPES, synthetic
+from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError
+from graphfm.footprint import GraphSize
 
 DATASETS: Mapping[str, str] = {
     "debian": "63 thousand Debian packages, their dependencies, 51 sections; comes with GraphFM",
@@ -49,15 +50,10 @@ def _load(
     device: str | torch.device,
     dtype: torch.dtype | None,
 ) -> Graph:
-    kind, _, rest = str(name).partition(":")
+    kind = str(name).partition(":")[0]
     if kind == "synthetic":
-        shape, _, scale = rest.partition(":")
-        try:
-            factor = float(scale or 1)
-        except ValueError:
-            raise InputError(f"{name}: the scale {scale!r} is not a number") from None
-        dtype = dtype or torch.float32
-        return synthetic(shape or "small", scale=factor, dtype=dtype, device=device)
+        shape, scale = _synthetic(str(name))
+        return synthetic(shape, scale=scale, dtype=dtype or torch.float32, device=device)
     if kind in CATALOG:
         return load_fetched(str(name), root).to(device)
     if name == "debian":
@@ -72,3 +68,31 @@ def _load(
         known = ", ".join(DATASETS)
         raise InputError(f"there is no dataset {str(name)!r}; there is {known}, or a FILE.npz")
     return Graph.from_npz(name).to(device)
+
+
+def known_size(name: str, device: torch.device) -> GraphSize | None:
+    """How large the graph of a name will be, where that can be known without it; else None."""
+    kind = name.partition(":")[0]
+    if kind == "synthetic":
+        shape_name, scale = _synthetic(name)
+        shape = shape_of(shape_name).times(scale)
+        return GraphSize(
+            num_nodes=shape.num_nodes,
+            num_edges=shape.num_edges,
+            num_train=max(round(shape.split[0] * shape.num_nodes), 1),
+            num_features=shape.num_features,
+            num_classes=shape.num_classes,
+            num_bytes=shape.num_bytes(),
+            still_to_come=shape.num_bytes(),
+        )
+    return fetched_size(name, device) if kind in CATALOG else None
+
+
+def _synthetic(name: str) -> tuple[str, float]:
+    """synthetic:SHAPE:SCALE -> SHAPE, SCALE."""
+    _, _, rest = name.partition(":")
+    shape, _, scale = rest.partition(":")
+    try:
+        return shape or "small", float(scale or 1)
+    except ValueError:
+        raise InputError(f"{name}: the scale {scale!r} is not a number") from None

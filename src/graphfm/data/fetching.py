@@ -6,15 +6,25 @@ import shutil
 import zipfile
 from pathlib import Path, PurePosixPath
 
+import torch
+
 from graphfm.data import catalog
 from graphfm.data.building import build
 from graphfm.data.catalog import Download, Source
 from graphfm.data.download import Unreachable, download
 from graphfm.data.graph import Graph
 from graphfm.data.raw.base import reading
-from graphfm.data.stored import Tell, is_current, open_graph, stored_folder
+from graphfm.data.stored import (
+    Tell,
+    is_current,
+    open_graph,
+    read_record,
+    stored_bytes,
+    stored_folder,
+)
 from graphfm.errors import InputError
 from graphfm.files import atomic_path, check_room, data_folder, locked
+from graphfm.footprint import GraphSize
 
 COPIED_AT_ONCE = 1 << 20
 
@@ -78,6 +88,25 @@ def load_fetched(name: str, root: str | Path | None = None) -> Graph:
     if graph.meta["preparation"] != source.preparation.to_json():
         raise InputError(f"{folder} was prepared in another way; run {command} to make it again")
     return graph
+
+
+def fetched_size(name: str, device: torch.device) -> GraphSize | None:
+    """How large a dataset is, by what is written of it; None where it was not fetched."""
+    source = catalog.find(name)
+    try:
+        record = read_record(stored_folder(source, files_folder(source, None)))
+    except InputError:
+        return None  # whoever loads it says what to do
+    num_bytes = stored_bytes(record)
+    return GraphSize(
+        num_nodes=record["nodes"],
+        num_edges=record["edges"],
+        num_train=round(source.published.split[0] * record["nodes"]),
+        num_features=record["features"],
+        num_classes=record["classes"],
+        num_bytes=num_bytes,
+        still_to_come=num_bytes if device.type == "cuda" else 0,  # else it stays on the disk
+    )
 
 
 def files_folder(source: Source, root: str | Path | None) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,12 @@ def read_record(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} cannot be used ({error})") from None
     return record
+
+
+def stored_bytes(record: Mapping[str, Any]) -> int:
+    """What the arrays of a graph take."""
+    arrays = record["arrays"].values()
+    return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
 
 
 def is_current(source: Source, folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -27,6 +27,21 @@ class Shape:
     num_classes: int
     split: tuple[float, float, float]  # shares of all nodes; the rest is unlabelled
     multi_label: bool = False
+
+    def times(self, scale: float) -> Shape:
+        """The same shape with so many times the nodes and edges."""
+        if not 0 < scale < math.inf:
+            raise InputError(f"the scale is {scale}; expected a number above 0")
+        num_pairs = max(round(self.num_edges * scale) // 2, 1)
+        return replace(
+            self, num_nodes=max(round(self.num_nodes * scale), 8), num_edges=2 * num_pairs
+        )
+
+    def num_bytes(self, dtype: torch.dtype = torch.float32) -> int:
+        """What a graph of this shape takes."""
+        labels = self.num_classes if self.multi_label else 8
+        per_node = self.num_features * dtype.itemsize + labels + 8 + 3  # offsets and masks
+        return self.num_nodes * per_node + 8 + 4 * self.num_edges
 
 
 # Table 1 of the paper. It counts each undirected edge once, Flickr's excepted, which it counts both
@@ -86,14 +101,12 @@ def synthetic(
     times `signal` plus noise of 1 per dimension: a node alone says little, the mean over many
     neighbours a lot, one neighbour something between. Same seed and kind of device, same graph.
     """
-    name, shape = (shape, _shape(shape)) if isinstance(shape, str) else ("synthetic", shape)
-    if not 0 < scale < math.inf:
-        raise InputError(f"the scale is {scale}; expected a number above 0")
+    name, shape = (shape, shape_of(shape)) if isinstance(shape, str) else ("synthetic", shape)
     if not 0 <= homophily <= 1:
         raise InputError(f"homophily is {homophily}; expected 0 to 1")
-    num_nodes = max(round(shape.num_nodes * scale), 8)
-    num_pairs = max(round(shape.num_edges * scale) // 2, 1)
-    _check_memory(num_nodes, num_pairs, shape, dtype, torch.device(device))
+    shape = shape.times(scale)
+    _check_memory(shape, dtype, torch.device(device))
+    num_nodes, num_pairs = shape.num_nodes, shape.num_edges // 2
     rng = torch.Generator(device).manual_seed(seed)
     num_communities = COMMUNITIES_PER_CLASS * shape.num_classes
     community = torch.randint(num_communities, (num_nodes,), generator=rng, device=device)
@@ -114,28 +127,23 @@ def synthetic(
     )
 
 
-def _shape(name: str) -> Shape:
+def shape_of(name: str) -> Shape:
     if name not in SHAPES:
         raise InputError(f"there is no synthetic shape {name!r}; there is {', '.join(SHAPES)}")
     return SHAPES[name]
 
 
-def _check_memory(
-    num_nodes: int, num_pairs: int, shape: Shape, dtype: torch.dtype, device: torch.device
-) -> None:
+def _check_memory(shape: Shape, dtype: torch.dtype, device: torch.device) -> None:
     """Refuse what cannot fit before anything is allocated."""
-    labels = shape.num_classes if shape.multi_label else 8
-    finished = num_nodes * (shape.num_features * dtype.itemsize + labels + 12) + num_pairs * 8
-    need = max(
-        finished, num_nodes * 40 + num_pairs * 60
-    )  # what draws edges is gone before features
+    drawing = shape.num_nodes * 40 + shape.num_edges * 30  # gone before there are features
+    need = max(shape.num_bytes(dtype), drawing)
     if device.type == "cuda":
         there = torch.cuda.get_device_properties(device).total_memory
     else:
         there = available_memory()
     if need > there:
         raise InputError(
-            f"a graph of {num_nodes:,} nodes and {2 * num_pairs:,} edges takes "
+            f"a graph of {shape.num_nodes:,} nodes and {shape.num_edges:,} edges takes "
             f"{need / 2**30:.0f} GiB to make, and the {device.type} has {there / 2**30:.0f}; "
             "use a smaller scale"
         )

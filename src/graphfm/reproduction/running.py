@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
 
-from graphfm.comparison.outcome import Outcome
+from graphfm.comparison.outcome import FAILED, Outcome
 from graphfm.comparison.process import run_in_child
 from graphfm.comparison.store import Store
+from graphfm.data.datasets import known_size, load
+from graphfm.footprint import GraphSize
+from graphfm.memory_plan import MemoryPlan, TooLarge, plan_for
 from graphfm.reproduction.plan import Line, NamedCell, ReproductionPlan, named_key
 from graphfm.reproduction.report import write_report
+from graphfm.run import pick_device
 from graphfm.training.folder import machine, versions
 
 RunCell = Callable[[NamedCell, str | None, Path], Outcome]
@@ -42,11 +46,12 @@ def reproduce(
         for line in plan.lines:
             if line.absent:
                 tell(f"{line.recipe.name}: {line.absent}")
+        memory = _plan_memory(todo, tell)
         try:
             for count, cell in enumerate(todo, start=done + 1):
                 if _settled(cell, store.outcomes):  # on a substitute, two recipes may be one run
                     continue
-                outcome = run_cell(cell, None, path / ".cell")
+                outcome = _refused(cell, memory[cell.key]) or run_cell(cell, None, path / ".cell")
                 store.add(cell, outcome)
                 tell(f"{count} of {number}: {cell.label}: {_summary(outcome)}")
         finally:
@@ -64,6 +69,29 @@ def failures(lines: tuple[Line, ...], outcomes: Mapping[str, Outcome]) -> int:
     """How many trainings were tried and have no score."""
     ended = [outcomes[c.key] for line in lines for c in line.cells if c.key in outcomes]
     return sum(outcome.score is None for outcome in ended)
+
+
+def _plan_memory(cells: Sequence[NamedCell], tell: Tell) -> dict[str, MemoryPlan]:
+    """What each cell will take; told of the largest on each graph."""
+    plans, by_graph = dict[str, MemoryPlan](), dict[str, list[NamedCell]]()
+    for cell in cells:
+        by_graph.setdefault(cell.run.dataset, []).append(cell)
+    for dataset, of_graph in by_graph.items():
+        device = pick_device(of_graph[0].run.device)
+        graph = known_size(dataset, device) or GraphSize.of(load(dataset))
+        plans |= {cell.key: plan_for(cell.run, graph, device) for cell in of_graph}
+        largest = max(of_graph, key=lambda cell: plans[cell.key].needed)
+        tell(f"{dataset}, at most ({largest.label}): {plans[largest.key]}")
+    return plans
+
+
+def _refused(cell: NamedCell, plan: MemoryPlan) -> Outcome | None:
+    """The outcome of a cell that cannot fit; it is tried again another time."""
+    try:
+        plan.check(cell.run)
+    except TooLarge as error:
+        return Outcome(status=FAILED, error=str(error))
+    return None
 
 
 def _settled(cell: NamedCell, outcomes: Mapping[str, Outcome]) -> bool:

@@ -77,6 +77,13 @@ def test_a_method_that_the_network_does_not_allow_is_not_defined():
     assert "use sage, gcn or gcnii" in outcome.error
 
 
+def test_a_training_that_does_not_fit_now_may_fit_another_time(monkeypatch):
+    monkeypatch.setattr("graphfm.memory_plan.available_memory", lambda: 100_000)
+    outcome = child.train_cell(request(method="gas"))
+    assert outcome.status == FAILED
+    assert "beside the graph, and 97.7 KiB are free; use a lower --parts" in outcome.error
+
+
 def test_a_training_that_diverges_has_failed(monkeypatch):
     monkeypatch.setattr("graphfm.training.trainer.Trainer.epoch", lambda self: float("nan"))
     outcome = child.train_cell(request())

@@ -193,3 +193,11 @@ def test_a_sweep_has_a_folder_of_its_own(make_plan):
     assert str(default_path(make_plan())) == "runs/compare-synthetic-small-0.02-sage"
     swept = make_plan(sweep=Sweep("fanout", (1,)))
     assert str(default_path(swept)) == "runs/compare-synthetic-small-0.02-sage-fanout"
+
+
+def test_a_method_that_is_not_defined_does_not_keep_the_others_from_running(
+    tmp_path, make_plan, runner
+):
+    plan = make_plan("full,graphfm-delta", 1, backbone="pna")
+    compare(plan, tmp_path, run_cell=runner)
+    assert runner.ran == ["full, seed 0", "graphfm-delta, seed 0"]

@@ -10,6 +10,7 @@ import torch
 
 from graphfm import InputError, load
 from graphfm.data import catalog, fetching
+from graphfm.data.datasets import known_size
 from graphfm.data.download import Unreachable
 from graphfm.data.fetching import Missing, fetch, is_here
 
@@ -99,6 +100,23 @@ def test_each_dataset_is_prepared_as_in_the_paper(
     assert graph.multi_label == (name == "yelp")
     assert np.array_equal(graph.train_mask.numpy(), example.split == 0)
     assert graph.meta["preparation"] == {"edges": edges, "standardised": standardised}
+
+
+def test_the_size_of_what_was_fetched_is_known_before_it_is_opened(
+    published, root, monkeypatch, offline
+):
+    monkeypatch.setenv("GRAPHFM_DATA", str(root))
+    published.saint(root / "yelp", published.example(30, 80, multi_label=True))
+    assert known_size("yelp", torch.device("cpu")) is None
+    fetch("yelp")
+    graph = load("yelp")
+    on_disk, on_gpu = (known_size("yelp", torch.device(name)) for name in ("cpu", "cuda"))
+    for known in (on_disk, on_gpu):
+        assert (known.num_nodes, known.num_edges) == (graph.num_nodes, graph.num_edges)
+        assert (known.num_features, known.num_classes) == (graph.num_features, graph.num_classes)
+        assert known.num_bytes == graph.num_bytes - 2 * graph.num_nodes  # one split for three masks
+        assert known.num_train == round(0.75 * graph.num_nodes)  # as published
+    assert (on_disk.still_to_come, on_gpu.still_to_come) == (0, on_gpu.num_bytes)
 
 
 def test_raw_is_the_dataset_without_preparation(published, root, offline):

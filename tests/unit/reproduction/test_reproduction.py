@@ -6,6 +6,7 @@ import pytest
 
 from graphfm import InputError
 from graphfm.comparison.outcome import FAILED, FINISHED, Outcome
+from graphfm.data.datasets import known_size
 from graphfm.reproduction import ReproductionPlan, reproduce
 from graphfm.reproduction.report import table
 from graphfm.reproduction.running import failures
@@ -104,8 +105,45 @@ def test_a_killed_table_goes_on_and_failures_are_tried_again(tmp_path):
     assert failures(plan.lines, outcomes) == 0
 
 
+def test_before_anything_runs_the_largest_training_on_each_graph_is_told(tmp_path):
+    plan, said = ReproductionPlan.make("table3", substitute="synthetic"), []
+    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
+    reddit, flickr, first, *_ = said
+    assert reddit.startswith(
+        "synthetic:reddit:0.02, at most (table3-reddit-graphsage-25-10-10-10, seed 0): memory"
+    )
+    assert flickr.startswith("synthetic:flickr:0.02, at most (")
+    assert first.startswith("1 of 24: ")
+    said.clear()
+    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
+    assert said == ["24 of 24 trainings are done already and are not run again"]
+
+
+def test_what_cannot_fit_is_not_run_says_what_to_do_and_is_tried_again(tmp_path, monkeypatch):
+    plan = ReproductionPlan.make("table3", substitute="synthetic", scale=1, datasets=["reddit"])
+    with monkeypatch.context() as context:
+        context.setattr("graphfm.memory_plan.available_memory", lambda: 2 * 2**30)
+        runner = Runner()
+        outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    notes = {line[0]: line[-1] for line in table(plan, outcomes)[1:]}
+    refused = {row: note for row, note in notes.items() if "would take about" in note}
+    assert refused.keys() == {
+        "2-layer full batch", "4-layer full batch", "GraphSAGE [25,10,10,10]",
+    }  # fmt: skip
+    assert "use a method that samples" in refused["4-layer full batch"]
+    assert "use a lower --batch-size" in refused["GraphSAGE [25,10,10,10]"]
+    assert (len(runner.ran), failures(plan.lines, outcomes)) == (9, 3)
+    runner.ran.clear()
+    reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 3
+
+
 def test_on_the_papers_own_graph_the_difference_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("graphfm.reproduction.plan.is_here", lambda dataset: True)
+    monkeypatch.setattr(
+        "graphfm.reproduction.running.known_size",
+        lambda dataset, device: known_size(f"synthetic:{dataset}", device),
+    )
     plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=2)
     header, first, *_ = table(plan, reproduce(plan, tmp_path, run_cell=Runner()))
     line = dict(zip(header, first, strict=True))
