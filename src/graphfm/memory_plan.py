@@ -193,6 +193,8 @@ def _step_bytes(
 def _widest_pair(backbone: Backbone, num_classes: int) -> int:
     """Of layer-wise inference: the rows that are read and those that are written."""
     pairs = [layer.in_width + layer.out_width for layer in backbone.layers]
+    if backbone.joins_layers:
+        pairs.append(sum(layer.in_width for layer in backbone.layers) + pairs[-1])
     return max([*pairs, num_classes])
 
 

@@ -90,6 +90,17 @@ def test_with_the_whole_graph_it_is_full_batch(make_graph, method, settings, bac
     network = {"backbone": backbone, **taken(backbone, dropout=0.0), **NETWORKS[backbone]}
     if (method, backbone) == ("graphfm-delta", "pna"):
         network["aggregators"] = ("mean",)
+    assert_full_batch(graph, method, settings, network)
+
+
+@pytest.mark.parametrize(("method", "settings"), [of for of in WHOLE if not backbone_of(of[0])])
+def test_so_it_is_where_the_decoder_reads_all_layers(make_graph, method, settings):
+    network = {"backbone": "pna", "layers": 3, "jump": True, "aggregators": ("mean",)}
+    assert_full_batch(make_graph(weighted=True), method, settings, {**network, "dropout": 0.0})
+
+
+def assert_full_batch(graph, method, settings, network):
+    """Loss and gradients of the method's batch are those of full batch."""
     one, other = (
         build(Run.make(method=name, **how, **network), graph)
         for name, how in ((method, settings), ("full", {}))

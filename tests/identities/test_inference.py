@@ -17,6 +17,7 @@ WIDE = {
     "pna": {
         "aggregators": ("std", "min", "mean", "max"),
         "scalers": ("attenuation", "identity", "amplification"),
+        "jump": True,
     },
 }
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from graphfm.batch import Batch, Rows
@@ -50,6 +51,9 @@ class Settings(HiddenSettings):
     residual: bool = False  # where a layer's input and output have the same width
 
 
+T = TypeVar("T")  # rows, or a way to read them
+
+
 class Backbone(nn.Module):
     """A network over a graph; `encode` and `decode` are row-wise.
 
@@ -59,6 +63,7 @@ class Backbone(nn.Module):
 
     Settings: ClassVar[type[DepthSettings]] = Settings
     reads_h0: ClassVar[bool] = False  # does any layer read the encoder's output?
+    joins_layers: bool = False  # does `decode` read the rows of all layers, and not only the last?
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
@@ -89,10 +94,21 @@ class Backbone(nn.Module):
             h = h0 = estimator.read(*next(steps)[1], x)
         else:
             h = h0 = self.encode(x)
+        rows = [h]
         for depth, (layer, block) in steps:
             h = estimator(depth, layer, block, h, h0)
-        out: Tensor = self.decode(h)
+            rows = self.kept(rows, h)
+        out: Tensor = self.decode(self.joined(rows))
         return out
+
+    def kept(self, rows: list[T], h: T) -> list[T]:
+        """Of the rows so far and those of one more layer, what `joined` needs."""
+        return [*rows, h] if self.joins_layers else [h]
+
+    def joined(self, rows: Sequence[Tensor]) -> Tensor:
+        """What `decode` reads: the last rows, beside them those of earlier layers if it joins."""
+        number = rows[-1].size(0)  # a layer's targets are the first of what it reads
+        return torch.cat([h[:number] for h in rows], dim=1) if len(rows) > 1 else rows[-1]
 
 
 def stack(

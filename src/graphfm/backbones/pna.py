@@ -13,6 +13,7 @@ from graphfm.batch import Block, Targets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.layer import GraphLayer
+from graphfm.norm import MaskedBatchNorm
 from graphfm.ops import segment_max, segment_min, weighted_sum
 
 AGGREGATORS = ("mean", "max", "min", "std")
@@ -31,6 +32,7 @@ class PNASettings(Settings):
     aggregators: tuple[str, ...] = ("mean", "max")
     scalers: tuple[str, ...] = ("identity", "amplification")
     transform: bool = False  # a layer of its own on the rows of each aggregator and scaler
+    jump: bool = False  # decode the rows of all layers side by side, not only the last
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,7 +126,11 @@ class TransformingPNALayer(PNALayer):
 
 
 class PNA(Backbone):
-    """Several aggregators at once (mean, max, min, std), scaled by degree. The most expressive."""
+    """Several aggregators at once (mean, max, min, std), scaled by degree. The most expressive.
+
+    With `jump` it is an encoder, layers of equal width, and a decoder of the encoder's and all
+    layers' rows side by side (jumping knowledge, Xu et al., 2018; PNA_JK in GNNAutoScale's code).
+    """
 
     Settings = PNASettings
 
@@ -133,8 +139,32 @@ class PNA(Backbone):
     ) -> None:
         kind = TransformingPNALayer if settings.transform else PNALayer
         make_layer = partial(kind, aggregators=settings.aggregators, scalers=settings.scalers)
-        layers = stack(make_layer, in_width, out_width, settings)
-        super().__init__(nn.Identity(), layers, nn.Identity())
+        if not settings.jump:
+            layers = stack(make_layer, in_width, out_width, settings)
+            super().__init__(nn.Identity(), layers, nn.Identity())
+            return
+        width, norm = settings.hidden, settings.batch_norm
+        encode = nn.Sequential(
+            nn.Dropout(settings.dropout if settings.dropout_input else 0.0),
+            nn.Linear(in_width, width),
+            MaskedBatchNorm(width) if norm else nn.Identity(),
+            nn.ReLU(),
+        )
+        layers = [
+            make_layer(
+                width,
+                width,
+                dropout=settings.dropout if depth > 0 else 0.0,
+                batch_norm=norm,
+                residual=settings.residual,
+                activation=True,
+            )
+            for depth in range(settings.layers)
+        ]
+        read = width * (settings.layers + 1)
+        decode = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(read, out_width))
+        super().__init__(encode, layers, decode)
+        self.joins_layers = True
 
     def calibrate(self, graph: Graph) -> None:
         mean = graph.degree.float().log1p().mean().clamp(min=1e-6)  # 0 when no node has an edge

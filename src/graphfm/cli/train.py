@@ -82,6 +82,9 @@ def train(
     transform: Annotated[
         bool | None, _option(NETWORK, "pna: a layer on the rows before they are aggregated.", "no")
     ] = None,
+    jump: Annotated[
+        bool | None, _option(NETWORK, "pna: decode the rows of all layers side by side.", "no")
+    ] = None,
     fanout: Annotated[
         str | None,
         _option(

@@ -22,8 +22,8 @@ class LayerwiseInference:
     """The same layers as in training, with every neighbour and without dropout.
 
     Only rows that the wanted outputs depend on are computed. Two layers of them are held (three
-    where layers read the encoder's output); beyond those and the graph, memory is that of one
-    chunk: at most `chunk_nodes` targets with at most `chunk_edges` edges (one target at least,
+    where layers read the encoder's output, all where the decoder does); beyond those and the
+    graph, memory is that of one chunk: at most `chunk_nodes` targets with at most `chunk_edges` edges (one target at least,
     however many neighbours it has).
     """
 
@@ -68,26 +68,31 @@ class LayerwiseInference:
     def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
         block = self.adjacency.full_block()
         h = h0 = backbone.encode(x.float())
+        kept = [h]
         for depth, layer in enumerate(backbone.layers):
             if depth == 0 and self.first_hop is not None:
                 h = layer.update(self.first_hop.rows[:-1].float(), block.targets(h, h0))
             else:
                 h = self.exact(depth, layer, block, h, h0)
-        out: Tensor = backbone.decode(h)
+            kept = backbone.kept(kept, h)
+        out: Tensor = backbone.decode(backbone.joined(kept))
         return out
 
     def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
         read = first = self._encoder(backbone, x)
         layers = list(enumerate(backbone.layers))
+        kept = [first]
         if layers and self.first_hop is not None:
             read = self._kept(self._first_layer(backbone.layers[0], x), layers[0][1].out_width)
-            layers = layers[1:]
+            layers, kept = layers[1:], backbone.kept(kept, read)
         for (depth, layer), wanted in zip(layers, self._wanted(ids, len(layers)), strict=True):
             blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted))
             h0 = first if backbone.reads_h0 else None
             read = self._stored(wanted, self._layer(depth, layer, blocks, read, h0))
+            kept = backbone.kept(kept, read)
         last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
-        return torch.cat([backbone.decode(read(part)) for part in self._pieces(last)])
+        rows = ([read(part) for read in kept] for part in self._pieces(last))
+        return torch.cat([backbone.decode(backbone.joined(some)) for some in rows])
 
     def _layer(
         self,

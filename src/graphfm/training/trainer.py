@@ -160,18 +160,23 @@ class Trainer:
 
     @torch.no_grad()
     def refresh_histories(self) -> Tensor:
-        """Write to every history what today's weights make of the whole graph; return the last."""
+        """Write to every history what today's weights make of the whole graph.
+
+        Returns what the decoder reads.
+        """
         estimator, block = self.method.estimator, self.infer.adjacency.full_block()
         h = h0 = self._encoded()
+        kept = [h]
         with evaluating(self.backbone):
             for depth, layer in enumerate(self.backbone.layers):
                 agg = layer.aggregate(h, block)
                 out = layer.update(agg, block.targets(h, h0))
                 estimator.record(LayerStep(depth, layer, block, h, h0), agg, out)
                 h = out
+                kept = self.backbone.kept(kept, h)
         if self.ages is not None:
             self.ages.refreshed()
-        return h
+        return self.backbone.joined(kept)
 
     @torch.no_grad()
     def _snapshot(self) -> None:
