@@ -24,6 +24,9 @@ PROGRAM = (
     "from graphfm.comparison.child import main; main(request)"
 )
 MOST_DETAILS = 4000  # characters
+# Threads that wait give their core away. Spinning, as is the default, a training with other work
+# beside it can take ten times as long.
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
@@ -38,7 +41,7 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
         "threads": torch.get_num_threads(),
     }
     shutil.rmtree(scratch, ignore_errors=True)  # of a comparison that was killed
-    environment = {**os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
+    environment = {**PATIENT, **os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
     with TemporaryFile() as errors:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM],  # -P: not the modules of the current folder
