@@ -82,3 +82,15 @@ def test_a_slip_in_a_name_is_refused_and_a_network_of_its_own_is_taken():
     with pytest.raises(InputError, match="there is no backbone 'foo'"):
         recipe.options(backbone="foo")
     assert Run.make(**recipe.options(method="sign")).backbone == "sign"
+
+
+def test_a_recipe_misspelt_is_guessed():
+    with pytest.raises(InputError, match=r"lists them \(did you mean table3-reddit-full-2\?\)"):
+        recipe_of("table3-redit-full-2")
+
+
+def test_what_is_chosen_is_a_setting_of_the_run():
+    """A row without momentum has no beta to be chosen."""
+    for recipe in recipes().values():
+        if any(text.startswith("beta") for text in recipe.chosen):
+            assert "beta" in recipe.run.method_settings, recipe.name

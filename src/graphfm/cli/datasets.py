@@ -73,7 +73,7 @@ def fetch_command(name: Name, root: Root = None, json: Json = False) -> None:
             say(f"put {url}\n as {path}")
         raise InputError(
             f"{error.reason}; get the files above by other means, put them where it says, and run "
-            f"'graphfm datasets fetch {name}' again"
+            f"{error.command} again"
         ) from None
     graph = load(name, root=root)
     if json:

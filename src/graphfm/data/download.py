@@ -60,6 +60,8 @@ def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
         if error.code != 416 or not start:
             raise
         error.close()
+        if error.headers.get("Content-Range") == f"bytes */{start}":
+            return True  # it was all there, and the program ended before it said so
         part.unlink()  # longer than the file: it was another one
         return _receive(wanted, part, name, tell)
     with response:

@@ -32,14 +32,11 @@ COPIED_AT_ONCE = 1 << 20
 class Missing(InputError):  # noqa: N818
     """Files that could not be got: where each should be, and where it comes from."""
 
-    def __init__(self, reason: str, source: Source, folder: Path) -> None:
-        self.reason = reason
+    def __init__(self, reason: str, source: Source, folder: Path, command: str) -> None:
+        self.reason, self.command = reason, command
         self.places = [(folder / file.path, file.url) for file in _lacking(source, folder)]
         listed = ", ".join(f"{url} as {path}" for path, url in self.places)
-        super().__init__(
-            f"{reason}; get {listed} by other means and run 'graphfm datasets fetch "
-            f"{source.name}' again"
-        )
+        super().__init__(f"{reason}; get {listed} by other means and run {command} again")
 
 
 def fetch(
@@ -58,7 +55,7 @@ def fetch(
                 try:
                     download(wanted, folder / wanted.path, tell)
                 except Unreachable as error:
-                    raise Missing(str(error), source, folder) from None
+                    raise Missing(str(error), source, folder, _command(name, root)) from None
             _unpack(source, folder)
             return build(source, folder, tell)
     except OSError as error:
@@ -78,7 +75,7 @@ def load_fetched(name: str, root: str | Path | None = None) -> Graph:
     """The graph of a dataset that was fetched."""
     source = catalog.find(name)
     folder = stored_folder(source, files_folder(source, root))
-    command = f"'graphfm datasets fetch {name}{f' --root {root}' if root else ''}'"
+    command = _command(name, root)
     if not folder.is_dir():
         raise InputError(f"{name} is not in {folder.parent}; run {command} to get it")
     try:
@@ -112,6 +109,10 @@ def fetched_size(name: str, device: torch.device) -> GraphSize | None:
 def files_folder(source: Source, root: str | Path | None) -> Path:
     """The folder of a dataset: the published files, and beside them the graph made of them."""
     return data_folder(root) / source.base
+
+
+def _command(name: str, root: str | Path | None) -> str:
+    return f"'graphfm datasets fetch {name}{f' --root {root}' if root else ''}'"
 
 
 def _lacking(source: Source, folder: Path) -> list[Download]:

@@ -1,5 +1,6 @@
 """The settings behind the paper's tables, as runs."""
 
+import difflib
 from collections.abc import Mapping
 from functools import cache
 
@@ -20,5 +21,7 @@ def recipes() -> Mapping[str, Recipe]:
 
 def recipe_of(name: str) -> Recipe:
     if name not in recipes():
-        raise InputError(f"there is no recipe {name!r}; 'graphfm recipes' lists them")
+        near = difflib.get_close_matches(name, recipes(), n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise InputError(f"there is no recipe {name!r}; 'graphfm recipes' lists them{meant}")
     return recipes()[name]

@@ -51,6 +51,7 @@ class ReproductionPlan:
     lines: tuple[Line, ...]
     seeds: int
     substitute: str | None
+    epochs: int | None  # in place of the recipes' own
     device: str
 
     @classmethod
@@ -78,9 +79,13 @@ class ReproductionPlan:
         wanted = _wanted(table, datasets, backbones)
         place = pick_device(device).type
         scale = SMALL_SCALE if scale is None else scale
+        SHAPES["small"].times(scale)  # refuses what is no scale
         epochs = FEW_EPOCHS[table] if epochs is None and substitute is not None else epochs
         lines = tuple(_line(recipe, seeds, substitute, scale, epochs, place) for recipe in wanted)
-        return cls(table=table, lines=lines, seeds=seeds, substitute=substitute, device=place)
+        return cls(
+            table=table, lines=lines, seeds=seeds, substitute=substitute, epochs=epochs,
+            device=place,
+        )  # fmt: skip
 
     @property
     def cells(self) -> list[NamedCell]:

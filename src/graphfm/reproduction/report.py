@@ -32,11 +32,12 @@ def table(plan: ReproductionPlan, outcomes: Mapping[str, Outcome]) -> Table:
 def describe(plan: ReproductionPlan) -> str:
     """One line: what stands in the table."""
     graphs = {cell.run.dataset for cell in plan.cells}
-    text = f"{plan.table}, {_number(plan.seeds, 'seed')} at most, on {plan.device}"
+    seeds = f"{plan.seeds} {'seed' if plan.seeds == 1 else 'seeds'}"
+    text = f"{plan.table}, {seeds} at most, on {plan.device}"
     if plan.substitute and plan.cells:
-        epochs = _number(max(cell.run.training.epochs for cell in plan.cells), "epoch")
-        text += f"; NOT the paper's graphs but {', '.join(sorted(graphs))}, {epochs} at most"
-        text += " (more with --seeds, --epochs)"
+        text += f"; NOT the paper's graphs but {', '.join(sorted(graphs))}"
+    if plan.epochs is not None:
+        text += f"; NOT the paper's epochs but {plan.epochs}"
     return text
 
 
@@ -119,10 +120,6 @@ def _scores(line: Line, outcomes: Mapping[str, Outcome]) -> list[Score]:
 def _average(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     return f"{fmean(known):.4f}" if known else NONE
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _with_spread(mean: float | None, spread: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def reproduce(
         done, number = len(plan.cells) - len(todo), len(plan.cells)
         if done:
             tell(f"{done} of {number} trainings are done already and are not run again")
-        for line in plan.lines:
-            if line.absent:
-                tell(f"{line.recipe.name}: {line.absent}")
+        absent = Counter(line.absent for line in plan.lines if line.absent)
+        for reason, count in absent.items():
+            tell(f"{count} of {len(plan.lines)} recipes are not run: {reason}")
         memory = _plan_memory(todo, tell)
         try:
             for count, cell in enumerate(todo, start=done + 1):

@@ -38,7 +38,9 @@ def handler(server: Server) -> type[http.server.BaseHTTPRequestHandler]:
             start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
             start = start if server.ranges and self.headers.get("If-Range") == server.tag else 0
             if start and start >= len(server.content):
-                self.send_error(416)
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(server.content)}")
+                self.end_headers()
                 return
             if self.path != "/file":
                 self.send_error(404)
@@ -190,3 +192,12 @@ def test_a_missing_file_and_a_missing_server_are_unreachable(server, path):
     with pytest.raises(Unreachable, match=r"http://127.0.0.1:9/file cannot be reached \("):
         get(server, path)
     assert left(path) == set()
+
+
+def test_what_has_come_whole_is_not_asked_for_twice(server, path):
+    path.parent.mkdir()
+    path.with_name("file.bin.part").write_bytes(CONTENT)
+    path.with_name("file.bin.part.tag").write_text('"one"')
+    download(Download(path="file.bin", url=server.url), path, lambda *_: None)
+    assert server.asked == [f"bytes={len(CONTENT)}-"]
+    assert [path.read_bytes(), *path.parent.iterdir()] == [CONTENT, path]

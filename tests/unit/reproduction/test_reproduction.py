@@ -8,7 +8,7 @@ from graphfm import InputError
 from graphfm.comparison.outcome import FAILED, FINISHED, Outcome
 from graphfm.data.datasets import known_size
 from graphfm.reproduction import ReproductionPlan, reproduce
-from graphfm.reproduction.report import table
+from graphfm.reproduction.report import describe, table
 from graphfm.reproduction.running import failures
 from graphfm.training.watcher import Score
 
@@ -151,13 +151,20 @@ def test_on_the_papers_own_graph_the_difference_is_told(tmp_path, monkeypatch):
     assert line["ours"] == "0.9050 ± 0.0071"
 
 
+def test_fewer_epochs_than_the_papers_are_told(monkeypatch):
+    monkeypatch.setattr("graphfm.reproduction.plan.is_here", lambda dataset: True)
+    assert "epochs" not in describe(ReproductionPlan.make("table2"))
+    plan = ReproductionPlan.make("table2", epochs=3, seeds=1)
+    assert describe(plan) == "table2, 1 seed at most, on cpu; NOT the paper's epochs but 3"
+
+
 def test_what_is_not_here_is_a_row_that_says_so(tmp_path):
     plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=1)
     runner, said = Runner(), []
     outcomes = reproduce(plan, tmp_path, run_cell=runner, tell=said.append)
     assert runner.ran == []
     assert all("graphfm datasets fetch flickr" in line[-1] for line in table(plan, outcomes)[1:])
-    assert len(said) == 3
+    assert said == ["3 of 3 recipes are not run: flickr is not here: graphfm datasets fetch flickr"]
 
 
 def test_figure_2_is_a_picture(tmp_path):
@@ -172,6 +179,7 @@ def test_figure_2_is_a_picture(tmp_path):
         ({"table": "table9"}, "there is no table 'table9'; there is table2, table3, table4"),
         ({"substitute": "cora"}, "there is no substitute 'cora'; there is debian, synthetic"),
         ({"scale": 0.1}, "scale is the size of a synthetic substitute"),
+        ({"substitute": "synthetic", "scale": 0.0}, "the scale is 0.0; expected a number above"),
         ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
         ({"datasets": ["cora"]}, "there is no dataset of table3 'cora'; there is reddit, flickr"),
         ({"backbones": ["gcn"]}, "there is no backbone of table3 'gcn'; there is sage"),
