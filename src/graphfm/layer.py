@@ -31,6 +31,7 @@ class GraphLayer(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.in_width, self.agg_width, self.out_width = in_width, agg_width, out_width
+        self.message_width = 0  # of what `aggregate` makes of each source before it combines them
         self.dropout = nn.Dropout(dropout)  # on h, once, before both halves
         self.norm = MaskedBatchNorm(out_width) if batch_norm else None
         self.residual = residual and in_width == out_width

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
+from graphfm.data.chunks import CHUNK_EDGES, CHUNK_NODES
 from graphfm.data.datasets import known_size
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # which asks for plans
     from graphfm.run import Run
 
 PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
+PER_EDGE_ONE_WAY = 16  # without gradients
+WHOLE_GRAPH = ("refresh_histories", "staleness_every")  # settings that take all nodes at once
 MARGIN = 2.0  # by which a plan may be too high
 
 
@@ -87,7 +90,8 @@ class MemoryPlan:
         if self.histories > max(self.step, self.evaluation):
             return "use --history fp16, a lower --hidden, or a method without histories"
         if self.evaluation > self.step:
-            return "use a lower --hidden"
+            whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
+            return f"use {'no refresh or staleness, or ' if whole else ''}a lower --hidden"
         if run.method == "full":
             return "use a method that samples, such as graphfm-ib, or a lower --hidden"
         for name in ("batch_size", "parts_per_batch", "budget"):
@@ -138,7 +142,7 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
         histories=_history_bytes(run, backbone, method, graph),
         weights=4 * 4 * number,
         step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
-        evaluation=4 * graph.num_nodes * _widest_pair(backbone, graph.num_classes),
+        evaluation=_evaluation_bytes(run, backbone, method, graph),
         free=_free(device),
         still_to_come=graph.still_to_come,
     )
@@ -182,12 +186,31 @@ def _step_bytes(
     """Rows of each layer and their gradients, and the edges."""
     numbers = 0.0
     for layer, part in zip(backbone.layers, layers, strict=True):
-        numbers += part.sources * layer.in_width
+        numbers += part.sources * (layer.in_width + 2 * layer.message_width)
         numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
     rows = layers[0].sources if layers else 0.0
     distinct = {id(part): part for part in layers}  # layers that share a block share its edges
     edges = sum(part.edges for part in distinct.values())
     return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)
+
+
+def _evaluation_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
+    """Rows of all nodes, and beside them one layer of one chunk, or of the whole graph."""
+    n, edges = graph.num_nodes, min(graph.num_edges, CHUNK_EDGES)
+    targets, sources = min(n, CHUNK_NODES), min(n, CHUNK_NODES + CHUNK_EDGES)
+    whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
+    if whole or method.sampler.wants_gradients:
+        targets, sources, edges = n, n, graph.num_edges
+    chunk = max(
+        (
+            sources * (layer.in_width + 2 * layer.message_width)
+            + targets * (layer.agg_width + layer.out_width)
+            for layer in backbone.layers
+        ),
+        default=0,
+    )
+    rows = n * _widest_pair(backbone, graph.num_classes)
+    return 4 * (rows + chunk) + PER_EDGE_ONE_WAY * edges
 
 
 def _widest_pair(backbone: Backbone, num_classes: int) -> int:

@@ -68,7 +68,7 @@ def test_the_size_of_a_batch_is_foreseen():
         ({}, "use a method that samples"),
         ({"method": "graphsage", "fanout": (9,), "batch_size": 9999}, "a lower --batch-size"),
         ({"method": "cluster-gcn", "parts": 2, "parts_per_batch": 2}, "a lower --parts-per-batch"),
-        ({"method": "vr-gcn", "batch_size": 1, "layers": 4, "fanout": (1,)}, "--history fp16"),
+        ({"method": "vr-gcn", "batch_size": 1, "layers": 9, "fanout": (1,)}, "--history fp16"),
     ],
 )
 def test_what_cannot_fit_is_refused_with_advice(make_graph, monkeypatch, options, advice):
@@ -136,3 +136,24 @@ def test_a_plan_allocates_nothing_and_says_nothing(make_graph, caplog):
     memory_plan(Run.make(method="gas", hidden=1 << 18), graph)  # 250 GiB of weights
     assert not caplog.text
     assert torch.empty(0).device.type == "cpu"
+
+
+def test_a_pass_over_the_whole_graph_is_planned_for():
+    """Refreshing histories takes all nodes at once, where evaluation takes a chunk."""
+    size = known_size("synthetic:products", CPU)
+    run = {"method": "gas", "backbone": "pna", "aggregators": ("mean",), "device": "cpu"}
+    plain, whole = (
+        plan_for(Run.make(**run, refresh_histories=refresh), size, CPU).evaluation
+        for refresh in (False, True)
+    )
+    assert whole > plain + 16 * size.num_edges / 2
+
+
+def test_what_a_layer_makes_of_its_sources_is_planned_for(make_graph):
+    graph = make_graph()
+    run = {"backbone": "pna", "hidden": 64, "aggregators": ("mean",), "scalers": ("identity",)}
+    plain, more = (
+        memory_plan(Run.make(**run, transform=transform), graph) for transform in (False, True)
+    )
+    assert more.step > plain.step
+    assert more.evaluation > plain.evaluation

@@ -102,7 +102,7 @@ class TransformingPNALayer(PNALayer):
         **options: Any,
     ) -> None:
         super().__init__(in_width, out_width, aggregators=aggregators, scalers=scalers, **options)
-        self.agg_width = out_width * len(aggregators) * len(scalers)
+        self.agg_width = self.message_width = out_width * len(aggregators) * len(scalers)
         self.before = nn.Linear(in_width, self.agg_width)
         self.neighbors = nn.Linear(self.agg_width, out_width)
 
