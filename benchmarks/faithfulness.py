@@ -236,10 +236,11 @@ def main() -> None:
             pair.append(known[key])
         print(json.dumps({"choice": choice.what, "tests": pair}), file=sys.stderr, flush=True)
         a, b = (statistics.mean(tests) for tests in pair)
-        spread = [statistics.stdev(tests) if len(tests) > 1 else 0.0 for tests in pair]
+        differences = [after - before for before, after in zip(*pair, strict=True)]  # by seed
+        spread = [statistics.stdev(of) if len(of) > 1 else 0.0 for of in (*pair, differences)]
         print(
             f"| {choice.what} | {choice.first} | {choice.second} | {a:.4f} ± {spread[0]:.4f} "
-            f"| {b:.4f} ± {spread[1]:.4f} | {b - a:+.4f} |",
+            f"| {b:.4f} ± {spread[1]:.4f} | {b - a:+.4f} ± {spread[2]:.4f} |",
             flush=True,
         )
 
