@@ -824,3 +824,18 @@ def test_a_process_given_a_damaged_file_shows_no_traceback(here):
     ended = subprocess.run(command("train", "--dataset", "g.npz"), capture_output=True, text=True)
     refused(Ended(ended.returncode, ended.stdout, ended.stderr), "g.npz: damaged")
     assert tree(here) == {"g.npz"}
+
+
+# Recipes
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_recipe_on_its_own_graph_is_held_against_the_paper(monkeypatch, own):
+    ran = []
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    other = () if own else ("--dataset", SMALL)
+    ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--epochs", 3, *other)
+    assert (ended.code, ran[0]["epochs"], ran[0]["beta"]) == (0, 3, (0.1,))
+    assert ran[0]["dataset"] == ("flickr" if own else SMALL)
+    said = "gcn, GraphFM-OB on flickr has 0.5446 in the paper\n"
+    assert ended.err == (said if own else "")

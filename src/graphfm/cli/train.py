@@ -251,7 +251,10 @@ def train(
         "beta": _list(beta, float),
     }
     options = {name: value for name, value in options.items() if value is not None}
-    _train(options if recipe is None else recipe_of(recipe).options(**options), out, json)
+    known = None if recipe is None else recipe_of(recipe)
+    _train(options if known is None else known.options(**options), out, json)
+    if known is not None and known.paper is not None and "dataset" not in options:
+        say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
 
 
 def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
