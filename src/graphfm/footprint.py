@@ -17,6 +17,8 @@ class GraphSize:
     num_features: int
     num_classes: int
     num_bytes: int
+    num_scored: int  # nodes of the larger of the splits to evaluate on
+    feature_bytes: int = 4  # of one number
     still_to_come: int = 0  # bytes of them that are not in memory yet, and will be
 
     @classmethod
@@ -29,6 +31,8 @@ class GraphSize:
             num_features=graph.num_features,
             num_classes=graph.num_classes,
             num_bytes=graph.num_bytes,
+            num_scored=max(int(graph.val_mask.sum()), int(graph.test_mask.sum())),
+            feature_bytes=graph.x.dtype.itemsize,
         )
 
     @property

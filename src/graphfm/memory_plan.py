@@ -19,6 +19,7 @@ from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.memory import available_memory, size
 from graphfm.methods import METHODS, Method
 from graphfm.tables.base import NodeTable
+from graphfm.training.inference import KEPT_BYTES
 from graphfm.training.settings import NUMBER_TYPES
 
 if TYPE_CHECKING:  # which asks for plans
@@ -122,7 +123,7 @@ def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
 
 def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
     """The plan of a run before its graph is there; None where its size is not known by its name."""
-    known = known_size(run.dataset, device)
+    known = known_size(run.dataset, device, run.training.feature_type)
     return None if known is None else plan_for(run, known, device)
 
 
@@ -152,11 +153,12 @@ def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSiz
     if run.backbone in ("sign", "sgc"):
         hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
         return 4 * graph.num_nodes * graph.num_features * hops
-    return (
-        4 * graph.num_nodes * graph.num_features
-        if (method.estimator.exact_first_hop and backbone.begins_linear)
-        else 0
-    )
+    hop = graph.feature_bytes * graph.num_nodes * graph.num_features
+    return hop if _first_hop_known(backbone, method) else 0
+
+
+def _first_hop_known(backbone: Backbone, method: Method) -> bool:
+    return method.estimator.exact_first_hop and backbone.begins_linear
 
 
 def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize) -> int:
@@ -169,7 +171,7 @@ def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize
         places = 4 * size.num_nodes if last else places  # one for all
         return _Measured()
 
-    if method.estimator.exact_first_hop and backbone.begins_linear:
+    if _first_hop_known(backbone, method):
         method.estimator.first_hop = _Measured()
     logger = logging.getLogger("graphfm")
     logger.disabled = True  # what an estimator has to say, it says when it is in earnest
@@ -209,8 +211,23 @@ def _evaluation_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph
         ),
         default=0,
     )
-    rows = n * _widest_pair(backbone, graph.num_classes)
+    rows = _kept_rows(backbone, graph, known=_first_hop_known(backbone, method))
+    if (n <= CHUNK_NODES and graph.num_edges <= CHUNK_EDGES) or targets == n:
+        rows = n * _widest_pair(backbone, graph.num_classes)
     return 4 * (rows + chunk) + PER_EDGE_ONE_WAY * edges
+
+
+def _kept_rows(backbone: Backbone, graph: GraphSize, *, known: bool) -> int:
+    """Of layer-wise inference in chunks: the most numbers that two layers hold at a time."""
+    n, reach = graph.num_nodes, 1 + graph.mean_degree
+    layers = backbone.layers[1:] if known else backbone.layers
+    width = backbone.layers[0].out_width if known else 0  # raw features are read where they are
+    below = most = n * width if 4 * n * width <= KEPT_BYTES else 0
+    for above, layer in zip(reversed(range(len(layers))), layers, strict=True):
+        rows = int(min(n, graph.num_scored * reach**above)) * layer.out_width
+        most = max(most, below + rows)
+        below = below + rows if backbone.joins_layers else rows
+    return most
 
 
 def _widest_pair(backbone: Backbone, num_classes: int) -> int:

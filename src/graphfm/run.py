@@ -100,7 +100,7 @@ def load_graph(run: Run) -> Graph:
     device = pick_device(run.device)
     if plan := foresee(run, device):
         plan.check(run)
-    return load(run.dataset, device=device)
+    return load(run.dataset, device=device, dtype=run.training.feature_type)
 
 
 def build(run: Run, graph: Graph) -> Trainer:

@@ -70,7 +70,9 @@ def _load(
     return Graph.from_npz(name).to(device)
 
 
-def known_size(name: str, device: torch.device) -> GraphSize | None:
+def known_size(
+    name: str, device: torch.device, dtype: torch.dtype | None = None
+) -> GraphSize | None:
     """How large the graph of a name will be, where that can be known without it; else None."""
     kind = name.partition(":")[0]
     if kind == "synthetic":
@@ -82,8 +84,10 @@ def known_size(name: str, device: torch.device) -> GraphSize | None:
             num_train=max(round(shape.split[0] * shape.num_nodes), 1),
             num_features=shape.num_features,
             num_classes=shape.num_classes,
-            num_bytes=shape.num_bytes(),
-            still_to_come=shape.num_bytes(),
+            num_bytes=shape.num_bytes(dtype or torch.float32),
+            num_scored=round(max(shape.split[1:]) * shape.num_nodes),
+            feature_bytes=(dtype or torch.float32).itemsize,
+            still_to_come=shape.num_bytes(dtype or torch.float32),
         )
     return fetched_size(name, device) if kind in CATALOG else None
 

@@ -102,6 +102,7 @@ def fetched_size(name: str, device: torch.device) -> GraphSize | None:
         num_features=record["features"],
         num_classes=record["classes"],
         num_bytes=num_bytes,
+        num_scored=round(max(source.published.split[1:]) * record["nodes"]),
         still_to_come=num_bytes if device.type == "cuda" else 0,  # else it stays on the disk
     )
 

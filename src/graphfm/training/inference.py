@@ -23,8 +23,8 @@ class LayerwiseInference:
 
     Only rows that the wanted outputs depend on are computed. Two layers of them are held (three
     where layers read the encoder's output, all where the decoder does); beyond those and the
-    graph, memory is that of one chunk: at most `chunk_nodes` targets with at most `chunk_edges` edges (one target at least,
-    however many neighbours it has).
+    graph, memory is that of one chunk: at most `chunk_nodes` targets with at most `chunk_edges`
+    edges (one target at least, however many neighbours it has).
     """
 
     def __init__(
