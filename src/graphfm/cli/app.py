@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare
 from graphfm.cli.datasets import datasets
 from graphfm.cli.listing import backbones, info, methods
@@ -26,7 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    train, evaluate, predict, compare, reproduce, recipes, staleness, methods, backbones, info,
+    train, evaluate, predict, compare, reproduce, recipes, staleness, bench, methods,
+    backbones, info,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

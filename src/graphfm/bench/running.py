@@ -1,0 +1,114 @@
+"""Cases one after the other, each against its rival in turns."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from graphfm.bench.case import Case
+from graphfm.bench.contender import Contender, Ours
+from graphfm.bench.floor import Reach, step_bytes
+from graphfm.bench.machine import Machine
+from graphfm.bench.measurement import Failure, Measurement, Side
+from graphfm.bench.meter import timed_epoch
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.footprint import GraphSize
+from graphfm.memory import is_out_of_memory
+from graphfm.run import Run
+
+REPEATS = 7
+CAUGHT = (InputError, ImportError, MemoryError, RuntimeError)  # which end a case, not a suite
+
+
+class Graphs:
+    """The graph of the case at hand; cases in a row that share one need not make it again."""
+
+    def __init__(self) -> None:
+        self.key: tuple[str, str, bool] | None = None
+        self.graph: Graph | None = None
+
+    def __call__(self, case: Case) -> Graph:
+        key = (case.dataset, case.device, case.half_features)
+        if self.graph is None or key != self.key:
+            self.graph = None  # before the next one needs the room
+            free_memory()
+            self.key, self.graph = key, case.graph()
+        return self.graph
+
+
+def measure_all(
+    suite: str, cases: Sequence[Case], machine: Machine, repeats: int = REPEATS
+) -> Iterator[Measurement | Failure]:
+    """Measure each case; one that cannot run is a line, and the next goes on."""
+    graphs = Graphs()
+    for case in cases:
+        free_memory()
+        try:
+            yield measure(suite, case, graphs(case), machine, repeats)
+        except CAUGHT as error:
+            yield Failure(suite=suite, case=case, machine=machine, reason=reason(error))
+
+
+def measure(
+    suite: str, case: Case, graph: Graph, machine: Machine, repeats: int = REPEATS
+) -> Measurement:
+    """The first epoch of each side apart, then epochs of both in turns."""
+    run = case.run()
+    ours, no_rival = Ours(run, graph), None
+    sides: list[Contender] = [ours]
+    try:
+        if (rival := case.make_rival(graph)) is not None:
+            sides.append(rival)
+    except (InputError, ImportError) as error:
+        no_rival = reason(error)
+    first = [timed_epoch(side) for side in sides]
+    steps = float(ours.trainer.touched["steps"])
+    epochs = [[timed_epoch(side) for side in sides] for _ in range(repeats)]
+    measured = [
+        Side(
+            name=side.name,
+            prepare_seconds=side.prepare_seconds,
+            first=first[number],
+            epochs=[turn[number] for turn in epochs],
+        )
+        for number, side in enumerate(sides)
+    ]
+    return Measurement(
+        suite=suite,
+        case=case,
+        machine=machine,
+        steps=steps,
+        ours=measured[0],
+        rival=measured[1] if len(measured) > 1 else None,
+        no_rival=no_rival,
+        floor=step_bytes(run, graph, reach(run, ours, graph)),
+    )
+
+
+def reach(run: Run, ours: Ours, graph: Graph) -> Reach:
+    """How far the parts of a graph reach beyond themselves, by what the steps have seen."""
+    sampler, layers = ours.trainer.method.sampler, len(ours.trainer.backbone.layers)
+    if "from_halo" not in sampler.views:
+        return Reach(0, 0)
+    targets = sampler.footprint(GraphSize.of(graph), layers)[0].targets
+    edges = graph.num_edges * targets / graph.num_nodes
+    return Reach(
+        halo=max(ours.seen("nodes") - targets, 0), cut=max(ours.seen("edges") / layers - edges, 0)
+    )
+
+
+def free_memory() -> None:
+    """Give back what the case before has left."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def reason(error: BaseException) -> str:
+    """An error as one line."""
+    if is_out_of_memory(error):
+        return "there is not enough memory"
+    return " ".join(str(error).split()) or type(error).__name__

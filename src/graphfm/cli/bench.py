@@ -1,0 +1,102 @@
+"""graphfm bench"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from graphfm.bench.case import Case
+from graphfm.bench.machine import Machine
+from graphfm.bench.measurement import Failure, Measurement
+from graphfm.bench.profiling import profile_step
+from graphfm.bench.report import profile_table, profile_title, table
+from graphfm.bench.running import CAUGHT, REPEATS, Graphs, free_memory, measure_all, reason
+from graphfm.bench.suites import SUITES
+from graphfm.cli.output import Interrupted, print_json, say
+from graphfm.comparison.report import as_text
+from graphfm.errors import InputError
+from graphfm.run import known_name, pick_device
+
+
+def bench(
+    suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
+    case: Annotated[
+        str | None, typer.Option(help="Only cases whose dataset and name contain this.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Epochs of each side, in turns.")] = REPEATS,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Show where a step's time goes instead.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON for each case.")] = False,
+) -> None:
+    """Measure how long an epoch takes, against a rival in the same run.
+
+    quick takes a minute on two cores; cpu needs no GPU, gpu and scale need one. Epochs are training
+    alone. A ratio is our time by the rival's: below 1 we are faster. The floor is the time that
+    memory needs for the bytes a step must move. benchmarks/README.md explains each.
+    Exit code 1: a case failed.
+    """
+    known_name("suite", suite, SUITES)
+    if repeats < 1:
+        raise InputError(f"repeats is {repeats}; expected 1 or more")
+    cases = _chosen(suite, case)
+    machine = Machine.of(pick_device(cases[0].device))
+    say(str(machine))
+    failed = _profile(cases, json) if profile else _measure(suite, cases, machine, repeats, json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _chosen(suite: str, text: str | None) -> Sequence[Case]:
+    cases = [one for one in SUITES[suite] if text is None or text in f"{one.dataset} {one.name}"]
+    if not cases:
+        names = "; ".join(f"{one.dataset} {one.name}" for one in SUITES[suite])
+        raise InputError(f"no case of suite {suite} contains {text!r}; there is {names}")
+    return cases
+
+
+def _measure(
+    suite: str, cases: Sequence[Case], machine: Machine, repeats: int, json: bool
+) -> list[Failure]:
+    """A line when a case ends, the table when all have."""
+    measured, failed = list[Measurement](), list[Failure]()
+    try:
+        for found in measure_all(suite, cases, machine, repeats):
+            if json:
+                print_json(found.to_json())
+            if isinstance(found, Failure):
+                failed.append(found)
+                say(f"{found.case.dataset}, {found.case.name}: failed: {found.reason}")
+            else:
+                measured.append(found)
+                say(_line(found))
+    except KeyboardInterrupt:
+        done = len(measured) + len(failed)
+        raise Interrupted(f"interrupted; {done} of {len(cases)} cases were measured") from None
+    finally:
+        if measured and not json:
+            typer.echo(as_text(table(measured)))
+    return failed
+
+
+def _line(found: Measurement) -> str:
+    ratio = "" if found.ratio is None else f", {found.ratio:.3g} times the rival's"
+    return f"{found.case.dataset}, {found.case.name}: {found.ours.seconds:.3g} s an epoch{ratio}"
+
+
+def _profile(cases: Sequence[Case], json: bool) -> list[str]:
+    """A table of each case as soon as it is there."""
+    graphs, failed = Graphs(), list[str]()
+    for one in cases:
+        free_memory()
+        try:
+            found = profile_step(one, graphs(one))
+        except CAUGHT as error:
+            failed.append(one.name)
+            say(f"{one.dataset}, {one.name}: failed: {reason(error)}")
+            continue
+        if json:
+            print_json(found.to_json())
+        else:
+            typer.echo(f"{profile_title(found)}\n{as_text(profile_table(found))}\n")
+    return failed
