@@ -10,6 +10,7 @@ import pytest
 from graphfm.bench.case import Case
 from graphfm.bench.contender import Ours
 from graphfm.bench.machine import COPIED
+from graphfm.bench.running import WARM_UP
 from graphfm.cli import main
 
 SMALL = "synthetic:small:0.02"
@@ -95,7 +96,7 @@ def test_epochs_alternate(monkeypatch):
     epoch = Ours.epoch
     monkeypatch.setattr(Ours, "epoch", lambda self: (turns.append(self.name), epoch(self))[1])
     assert bench("--suite", "tiny", "--case", "delta", "--repeats", "3", "--json")[0] == 0
-    assert turns == ["graphfm graphfm-delta", "graphfm full"] * 4  # the first of each is warm-up
+    assert turns == ["graphfm graphfm-delta", "graphfm full"] * (WARM_UP + 3)
 
 
 def test_a_case_that_fails_is_a_line_and_the_others_go_on():

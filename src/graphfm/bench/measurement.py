@@ -15,11 +15,11 @@ from graphfm.bench.meter import EpochCost
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Some epochs of one contender, after its first."""
+    """Some epochs of one contender, after its first ones."""
 
     name: str
     prepare_seconds: float
-    first: EpochCost  # with all that happens but once: what is compiled, captured or allocated
+    warmup: Sequence[EpochCost]  # with all that happens but once: what is compiled or captured
     epochs: Sequence[EpochCost]
 
     @property
@@ -27,12 +27,16 @@ class Side:
         return median(epoch.seconds for epoch in self.epochs)
 
     @property
+    def warmup_seconds(self) -> float:
+        return sum(epoch.seconds for epoch in self.warmup)
+
+    @property
     def peak_bytes(self) -> int:
-        return max(epoch.peak_bytes for epoch in (self.first, *self.epochs))
+        return max(epoch.peak_bytes for epoch in (*self.warmup, *self.epochs))
 
     @property
     def added_bytes(self) -> int | None:
-        """By an epoch, to what was there; what was captured allocates in the first alone."""
+        """By an epoch, to what was there; a captured step allocated when it was captured."""
         known = [epoch.added_bytes for epoch in self.epochs if epoch.added_bytes is not None]
         return max(known, default=None)
 
@@ -42,7 +46,7 @@ class Side:
             "seconds": self.seconds,
             "seconds_min": min(epoch.seconds for epoch in self.epochs),
             "seconds_max": max(epoch.seconds for epoch in self.epochs),
-            "warmup_seconds": self.first.seconds,
+            "warmup_seconds": self.warmup_seconds,
             "prepare_seconds": self.prepare_seconds,
             "peak_bytes": self.peak_bytes,
             "epoch_bytes": self.added_bytes,

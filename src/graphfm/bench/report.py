@@ -28,7 +28,7 @@ def _row(one: Measurement) -> list[str]:
         one.case.name,
         _seconds(one.ours.seconds),
         _spread(one.ours),
-        _seconds(one.ours.first.seconds),
+        _seconds(one.ours.warmup_seconds),
         "-" if rival is None else _seconds(rival.seconds),
         "-" if ratio is None else f"{ratio:.3g}",
         "-" if ratio is None else f"{min(one.ratios):.3g} to {max(one.ratios):.3g}",

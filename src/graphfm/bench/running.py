@@ -19,6 +19,7 @@ from graphfm.footprint import GraphSize
 from graphfm.memory import is_out_of_memory
 from graphfm.run import Run
 
+WARM_UP = 2  # epochs; a last batch that is smaller is captured in the second
 REPEATS = 7
 CAUGHT = (InputError, ImportError, MemoryError, RuntimeError)  # which end a case, not a suite
 
@@ -55,7 +56,7 @@ def measure_all(
 def measure(
     suite: str, case: Case, graph: Graph, machine: Machine, repeats: int = REPEATS
 ) -> Measurement:
-    """The first epoch of each side apart, then epochs of both in turns."""
+    """The first epochs of each side apart, then epochs of both in turns."""
     run = case.run()
     ours, no_rival = Ours(run, graph), None
     sides: list[Contender] = [ours]
@@ -64,14 +65,14 @@ def measure(
             sides.append(rival)
     except (InputError, ImportError) as error:
         no_rival = reason(error)
-    first = [timed_epoch(side) for side in sides]
-    steps = float(ours.trainer.touched["steps"])
+    warmup = [[timed_epoch(side) for side in sides] for _ in range(WARM_UP)]
+    steps = ours.trainer.touched["steps"] / WARM_UP
     epochs = [[timed_epoch(side) for side in sides] for _ in range(repeats)]
     measured = [
         Side(
             name=side.name,
             prepare_seconds=side.prepare_seconds,
-            first=first[number],
+            warmup=[turn[number] for turn in warmup],
             epochs=[turn[number] for turn in epochs],
         )
         for number, side in enumerate(sides)

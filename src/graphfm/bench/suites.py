@@ -19,8 +19,8 @@ def _sampled(
     workers = 12 if rival == "pyg" else 0
     settings = {**SAGE, "method": method, "layers": len(fanout), "fanout": fanout, **options}
     name = f"{method} {','.join(map(str, fanout))}"
-    if "capture" in options:
-        name += f", capture {options['capture']}"
+    for option in ("capture", "precision"):
+        name += f", {option} {options[option]}" if option in options else ""
     return Case(
         name=name, dataset=dataset, options=settings, rival=rival, workers=workers, device=device
     )
@@ -52,6 +52,8 @@ CPU = tuple(
 )
 GPU = (
     _sampled("graphfm-ib", "synthetic:reddit", (1, 1), "pyg", "cuda"),
+    _sampled("graphfm-ib", "synthetic:reddit", (1, 1), "pyg", "cuda", capture="off"),
+    _sampled("graphfm-ib", "synthetic:reddit", (1, 1), "pyg", "cuda", precision="tf32"),
     _sampled("graphfm-ib", "synthetic:reddit", (1, 1, 1, 1), "pyg", "cuda"),
     _sampled("graphsage", "synthetic:reddit", (25, 10), "pyg", "cuda"),
     _clustered("gas"),
