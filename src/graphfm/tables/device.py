@@ -33,7 +33,8 @@ class DeviceTable(NodeTable):
 
     @torch.no_grad()
     def pull(self, ids: Tensor) -> Tensor:
-        return self.rows[ids if self.place is None else self.place[ids]].float()
+        rows = ids if self.place is None else self.place[ids]
+        return self.rows.index_select(0, rows).float()  # on a CPU faster than self.rows[rows]
 
     @torch.no_grad()
     def push(self, ids: Tensor, values: Tensor) -> None:
