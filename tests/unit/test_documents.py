@@ -37,6 +37,7 @@ def test_the_example_of_the_api_is_at_most_fifteen_lines():
         "README.md",
         "CONTRIBUTING.md",
         *(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md")),
+        *(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/*.md")),
     ],
 )
 def test_links_lead_somewhere(name):

@@ -32,16 +32,17 @@ class PyGRival(LoaderRival):
     not say which rows those are, and every layer then computes all of them, as in PyG's examples.
     """
 
-    name = "PyG NeighborLoader + SAGEConv"
-
     def make_network(self, widths: list[int]) -> nn.Module:
         if not has_pyg():
             raise InputError(
                 "PyG or its compiled sampler is not installed; install torch_geometric and "
                 "pyg-lib to have the rival"
             )
+        from torch_geometric import typing
         from torch_geometric.nn import SAGEConv
 
+        sampler = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
+        self.name = f"PyG NeighborLoader ({sampler}) + SAGEConv"
         return nn.ModuleList(SAGEConv(*pair) for pair in pairwise(widths))
 
     def make_loader(
