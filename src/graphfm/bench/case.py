@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 from graphfm.bench.contender import Contender, Ours
 from graphfm.bench.pyg_rival import PyGRival, has_pyg
 from graphfm.bench.rival import NumpyRival
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
-from graphfm.data.synthetic import synthetic
 from graphfm.run import Run, options_of, pick_device
 
 
@@ -27,19 +24,14 @@ class Case:
     rival: str | None = None  # of RIVALS
     workers: int = 0  # processes that sample for the rival, where it can use them
     device: str = "auto"
-    half_features: bool = False  # a synthetic graph with features of 16 bits
 
     def run(self) -> Run:
         return Run.make(dataset=self.dataset, device=self.device, **self.options)
 
     def graph(self) -> Graph:
         """The graph, where it is trained on."""
-        device = pick_device(self.device)
-        if not self.half_features:
-            return load(self.dataset, device=device)
-        _, shape, *scale = self.dataset.split(":")
-        size = float(scale[0]) if scale else 1.0
-        return synthetic(shape, scale=size, dtype=torch.float16, device=device)
+        kind = self.run().training.feature_type
+        return load(self.dataset, device=pick_device(self.device), dtype=kind)
 
     def make_rival(self, graph: Graph) -> Contender | None:
         return None if self.rival is None else RIVALS[self.rival](self, graph)

@@ -17,7 +17,7 @@ from graphfm.data.graph import Graph
 from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.methods import METHODS
 from graphfm.run import Run
-from graphfm.training.settings import HISTORY_TYPES
+from graphfm.training.settings import NUMBER_TYPES
 
 FLOAT = 4  # bytes of a number in arithmetic
 OFFSETS = 16  # of a node's neighbours: where they begin and end
@@ -96,9 +96,9 @@ def _sampled_layer(run: Run, graph: Graph, width: _Widths, part: LayerFootprint)
     """Rows are gathered once, from features or histories; from there on they are at hand."""
     number = graph.x.element_size()
     if width.known:  # beside it a node's own features
-        return StepBytes(features=part.targets * width.into * (number + FLOAT))
+        return StepBytes(features=part.targets * width.into * 2 * number)
     first, momentum = width.depth == 0, run.method == "graphfm-ib"
-    kept = HISTORY_TYPES[run.training.history].itemsize
+    kept = NUMBER_TYPES[run.training.history].itemsize
     visits = 2 * FLOAT  # how often a node was seen
     return StepBytes(
         structure=part.targets * OFFSETS + part.edges * ID,
@@ -114,7 +114,7 @@ def _spilled_layer(
     edges = graph.num_edges * targets / graph.num_nodes
     outputs = 2 * targets * width.out * FLOAT  # written; their gradient read
     if width.known:  # read for the output, and once more for the weights' gradient
-        rows = (2 * targets + reach.halo) * width.into * FLOAT
+        rows = (2 * targets + reach.halo) * width.into * graph.x.element_size()
         return StepBytes(features=rows, hidden=outputs) + _history(run, width, targets, reach)
     kind = graph.x.element_size() if width.depth == 0 else FLOAT
     gathered = edges * width.into * kind
@@ -135,7 +135,7 @@ def _spilled_layer(
 
 def _history(run: Run, width: _Widths, targets: float, reach: Reach) -> StepBytes:
     """What the halo's rows, and those left for later steps, cost beside the step's own."""
-    kept = HISTORY_TYPES[run.training.history].itemsize
+    kept = NUMBER_TYPES[run.training.history].itemsize
     back = StepBytes(
         structure=reach.halo * OFFSETS + reach.cut * ID, hidden=reach.cut * width.into * FLOAT
     )  # along the edges that lead from the parts to the halo

@@ -28,11 +28,11 @@ class Graphs:
     """The graph of the case at hand; cases in a row that share one need not make it again."""
 
     def __init__(self) -> None:
-        self.key: tuple[str, str, bool] | None = None
+        self.key: tuple[str, str, str] | None = None
         self.graph: Graph | None = None
 
     def __call__(self, case: Case) -> Graph:
-        key = (case.dataset, case.device, case.half_features)
+        key = (case.dataset, case.device, case.run().training.features)
         if self.graph is None or key != self.key:
             self.graph = None  # before the next one needs the room
             free_memory()

@@ -66,11 +66,11 @@ SCALE = (
         dataset="synthetic:papers100m",
         options={
             "backbone": "sage", "layers": 3, "hidden": 128, "dropout": 0.0,
-            "method": "graphfm-ib", "fanout": (1, 1, 1), "batch_size": 1024, "history": "fp16",
-            "exact_first_hop": False,  # 57 GB that are not there beside the histories
+            "method": "graphfm-ib", "fanout": (1, 1, 1), "batch_size": 1024, "features": "fp16",
+            "history": "fp16",
+            "exact_first_hop": False,  # one table less
         },
         device="cuda",
-        half_features=True,
     ),
 )  # fmt: skip
 

@@ -67,7 +67,7 @@ def test_features_of_two_bytes(graph):
         num_classes=CLASSES, train_mask=graph.train_mask,
     )  # fmt: skip
     object.__setattr__(half, "x", graph.x.half())
-    assert step_bytes(run, half).features == 20 * 6 * (2 + 4)
+    assert step_bytes(run, half).features == 20 * 6 * (2 + 2)
 
 
 def test_full_batch(graph):

@@ -32,6 +32,7 @@ def test_every_case_has_a_floor(suite, case, make_graph):
 
 
 def test_half_features():
-    case = Case(name="half", dataset="synthetic:small:0.01", device="cpu", half_features=True)
+    options = {"method": "graphfm-ib", "features": "fp16"}
+    case = Case(name="half", dataset="synthetic:small:0.01", device="cpu", options=options)
     graph = case.graph()
     assert (graph.num_nodes, graph.x.dtype) == (100, torch.float16)
