@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -40,6 +41,8 @@ def _tiny(monkeypatch):
     monkeypatch.setattr("graphfm.cli.bench.SUITES", suites)
     monkeypatch.setitem(COPIED, "cpu", 1 << 20)
     monkeypatch.setattr("graphfm.bench.case.has_pyg", lambda: False)
+    yield
+    logging.getLogger("graphfm").setLevel(logging.NOTSET)  # which a command sets for its process
 
 
 def bench(*arguments: str) -> tuple[int, str, str]:
