@@ -68,7 +68,6 @@ SCALE = (
             "backbone": "sage", "layers": 3, "hidden": 128, "dropout": 0.0,
             "method": "graphfm-ib", "fanout": (1, 1, 1), "batch_size": 1024, "features": "fp16",
             "history": "fp16",
-            "exact_first_hop": False,  # one table less
         },
         device="cuda",
     ),
