@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 RUN = 128  # edges summed one after the other where the order of a sum must be fixed
+HALO_ROWS = 1 << 18  # of a halo, brought up to date at a time
 HUB = 4096  # edges of a row above which float32 loses digits if they are
 
 
@@ -57,6 +59,15 @@ class Edges:
         return rows, Edges(indptr, self.col[place], self.weight[place], self.num_src)
 
     @cached_property
+    def among_targets(self) -> Edges:
+        """Those of the edges whose source is a target too: along them gradients stay in a batch."""
+        inside = self.col < self.num_dst
+        place = inside.nonzero().squeeze(1)
+        counts = offsets(inside.long())[self.indptr.long()].diff()
+        indptr = offsets(counts).to(self.col.dtype)
+        return Edges(indptr, self.col[place], self.weight[place], self.num_dst)
+
+    @cached_property
     def transposed(self) -> Edges:
         """The same edges seen from the sources; gradients travel along it."""
         order = torch.argsort(self.col, stable=True)
@@ -100,6 +111,7 @@ class Block:
     full: Block | None = None  # same targets, every neighbour
     from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
     share: Tensor | None = None  # [num_dst] of a target's total weight, what these edges carry
+    by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
 
     @property
     def num_src(self) -> int:
@@ -153,6 +165,28 @@ def expand_rows(indptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     row = row.repeat_interleave(count, output_size=int(start[-1]))
     shift = (indptr[rows] - start[:-1])[row]
     return row, torch.arange(row.numel(), device=rows.device) + shift
+
+
+def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
+    """The halo as targets, some rows at a time: which, and their block [some of them, batch]."""
+    num_halo, num_rest = view.num_dst, view.num_src - view.num_dst
+    starts = range(0, num_halo, HALO_ROWS)
+    bounds = view.edges.indptr[torch.tensor([*starts, num_halo])].tolist() if starts else []
+    for number, start in enumerate(starts):
+        some = slice(start, min(start + HALO_ROWS, num_halo))
+        if len(starts) == 1:
+            yield some, view
+            return
+        first, last, rows = bounds[number], bounds[number + 1], some.stop - start
+        edges = Edges(
+            view.edges.indptr[start : some.stop + 1] - first,
+            view.edges.col[first:last] - (num_halo - rows),
+            view.edges.weight[first:last],
+            rows + num_rest,
+        )
+        ids = torch.cat([view.src_ids[some], view.src_ids[num_halo:]])
+        share = None if view.share is None else view.share[some]
+        yield some, Block(ids, edges, view.degree[some], share=share)
 
 
 def halo_first(h: Tensor, num_dst: int) -> Tensor:

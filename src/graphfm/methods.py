@@ -149,7 +149,11 @@ def gas(
     """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
     sampler = ClusterSampler(
-        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop
+        parts=parts,
+        parts_per_batch=parts_per_batch,
+        how=partition,
+        edge_drop=edge_drop,
+        edges_back=compensate,
     )
     return Method(sampler, estimator)
 

@@ -94,4 +94,4 @@ def test_a_batch_with_rows_missing_is_refused(make_graph):
     (batch,) = batches("full", graph, seed=0)
     short = dataclasses.replace(batch.blocks[0], src_ids=batch.input_ids)
     with pytest.raises(ValueError, match="only 5 are in the batch"):
-        Estimator().sources(1, short, graph.x[:5], graph.x)
+        Estimator().sources(1, None, short, graph.x[:5], graph.x)

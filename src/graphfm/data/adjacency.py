@@ -102,13 +102,15 @@ class Adjacency:
         graph = self.graph
         degree = graph.degree[dst_ids]
         target, position = expand_rows(graph.indptr, dst_ids)
-        neighbor_ids = graph.indices[position].long()
+        narrow_ids = graph.indices[position]
+        neighbor_ids = narrow_ids.long()
         src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
         index_type = _index_type(max(position.numel(), src_ids.numel()))
         weight = self.weights(dst_ids[target], neighbor_ids, position)
         edges = Edges(offsets(degree).to(index_type), col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
-        return Block(src_ids, edges, degree.float(), own)
+        by_id = Edges(edges.indptr, narrow_ids.to(index_type), weight, graph.num_nodes)
+        return Block(src_ids, edges, degree.float(), own, by_id=by_id)
 
     def bare_block(self, ids: Tensor, degree: Tensor | None = None) -> Block:
         """No edges at all, for a layer whose aggregate is known; so may the degrees be."""

@@ -45,7 +45,7 @@ class Estimator:
         """The histories by name: with the weights, all that training has learned."""
         return {}
 
-    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
         """Extend the rows known so far to every source of `block`."""
         if h.size(0) != block.num_src:
             raise ValueError(
@@ -84,7 +84,7 @@ class Estimator:
     def __call__(
         self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor
     ) -> Tensor:
-        h, mask = self.sources(depth, block, h, h0), None
+        h, mask = self.sources(depth, layer, block, h, h0), None
         if self.shares_dropout:
             mask = layer.dropout(torch.ones_like(h))
             h = h * mask

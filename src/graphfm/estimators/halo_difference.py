@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Targets, halo_reached
+from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.compensation import Compensation
@@ -15,7 +15,9 @@ from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
+from graphfm.ops import table_sum
 from graphfm.tables.base import NodeTable
+from graphfm.tables.device import table_of
 
 
 @dataclass(kw_only=True)
@@ -34,6 +36,7 @@ class HaloDifference(Estimator):
     records_first: ClassVar[bool] = True
     compensate: bool = False
     exact_first_hop: bool = True
+    _halo: Tensor | None = None  # its input rows at the layer in hand; None: they are in a table
 
     def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
         if not all(layer.is_linear for layer in layers):
@@ -49,6 +52,9 @@ class HaloDifference(Estimator):
         self.sums = {d: new_table(layers[d].agg_width) for d in self.known}
         if self.first_hop is not None:
             self.sums[0] = self.first_hop  # exact, and never written
+        # where a step lays the rows that it computes of its halo; nothing of it outlives the step
+        widths = {layer.in_width for layer in layers[1:]} if len(layers) > 1 else set()
+        self.current = {width: new_table(width, exact=True) for width in sorted(widths)}
         if self.compensate:
             self.compensation = Compensation(layers, new_table)
 
@@ -57,14 +63,42 @@ class HaloDifference(Estimator):
         named |= {f"aggregate.{depth}": self.sums[depth] for depth in self.known}
         return named | (self.compensation.tables() if self.compensation else {})
 
-    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
         if depth == 0 or block.from_halo is None:
             self._halo = h[block.num_dst :].detach()  # features of the halo are known
             return h
-        degree = block.from_halo.degree
-        targets = Targets(self._halo, h0[block.num_dst :], degree, None)
-        self._halo = self._output(depth - 1, block.halo_ids, targets)
-        return torch.cat([h, self._halo])
+        parts, table = [], self._table(layer, block)
+        for some, view in halo_chunks(block.from_halo):
+            h0_rows = h0[block.num_dst :][some]
+            targets = Targets(self._own(depth, block, some), h0_rows, view.degree, None)
+            rows, ids = self._output(depth - 1, block.halo_ids[some], targets), block.halo_ids[some]
+            if table is None:
+                parts.append(rows)
+            else:
+                table[ids] = rows
+        if table is None:
+            self._halo = torch.cat(parts)
+            return torch.cat([h, self._halo])
+        table[block.dst_ids] = h.detach()
+        self._halo = None
+        return h
+
+    def _table(self, layer: GraphLayer, block: Block) -> Tensor | None:
+        """Where the layer's input rows of all nodes can be laid down and read."""
+        return None if self.compensate else table_of(self.current[layer.in_width], layer, block)
+
+    def _own(self, depth: int, block: Block, some: slice) -> Tensor:
+        """Input rows of the layer below, of some of the halo."""
+        if self._halo is not None:
+            return self._halo[some]
+        return self.current[self.layers[depth - 1].in_width].pull(block.halo_ids[some])
+
+    def aggregate(self, step: LayerStep) -> Tensor:
+        if step.h.size(0) < step.block.num_src:
+            table = self._table(step.layer, step.block)
+            assert table is not None
+            return table_sum(step.h, step.block, table)
+        return super().aggregate(step)
 
     @torch.no_grad()
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
@@ -74,14 +108,21 @@ class HaloDifference(Estimator):
         fresh = step.h[: block.num_dst].detach()
         moved = fresh - known.pull(block.dst_ids)
         known.push(block.dst_ids, fresh)
-        rows = torch.cat([fresh, known.pull(block.halo_ids)])
-        sums.push(
-            block.dst_ids, step.layer.aggregate(rows, block)
-        )  # afresh: rounding cannot add up
-        if block.from_halo is not None:
-            change = torch.cat([moved.new_zeros(block.halo_ids.numel(), moved.size(1)), moved])
-            before = sums.pull(block.halo_ids)
-            sums.push(block.halo_ids, before + step.layer.aggregate(change, block.from_halo))
+        sums.push(block.dst_ids, self._sum_of_known(step, fresh))  # afresh: no rounding adds up
+        if block.from_halo is None:
+            return
+        for some, view in halo_chunks(block.from_halo):
+            change = torch.cat([moved.new_zeros(view.num_dst, moved.size(1)), moved])
+            ids = block.halo_ids[some]
+            sums.push(ids, sums.pull(ids) + step.layer.aggregate(change, view))
+
+    def _sum_of_known(self, step: LayerStep, fresh: Tensor) -> Tensor:
+        """The targets' aggregate of all that is known of their neighbours."""
+        known, block = self.known[step.depth], step.block
+        table = table_of(known, step.layer, block)
+        if table is not None:
+            return table_sum(fresh, block, table)
+        return step.layer.aggregate(torch.cat([fresh, known.pull(block.halo_ids)]), block)
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
         return halo_reached(block)

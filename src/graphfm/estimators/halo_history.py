@@ -8,14 +8,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Targets, halo_first, halo_reached
+from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.compensation import Compensation
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
+from graphfm.ops import table_sum
 from graphfm.tables.base import NodeTable
+from graphfm.tables.device import table_of
 
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
@@ -87,10 +89,25 @@ class HaloHistory(Estimator):
                 rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
         return rows
 
-    def sources(self, depth: int, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
         if h.size(0) == block.num_src:  # depth 0: features of the halo are known
             return h
+        if self._table(depth, layer, block) is not None:
+            return h  # the others are read where they are
         return torch.cat([h, self.histories[depth - 1].pull(block.halo_ids)])
+
+    def _table(self, depth: int, layer: GraphLayer, block: Block) -> Tensor | None:
+        """The layer's input rows of all nodes, if what the batch has just written is among them."""
+        if not self.recording or self.compensate:
+            return None
+        return table_of(self.histories[depth - 1], layer, block) if depth > 0 else None
+
+    def aggregate(self, step: LayerStep) -> Tensor:
+        if step.h.size(0) < step.block.num_src:
+            table = self._table(step.depth, step.layer, step.block)
+            assert table is not None
+            return table_sum(step.h, step.block, table)
+        return super().aggregate(step)
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         if step.depth == len(self.histories):  # the last output is never read back
@@ -101,10 +118,22 @@ class HaloHistory(Estimator):
             self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
         if block.from_halo is None:
             return
-        if step.depth == 0 and self.first_hop is not None:
-            history.push(block.halo_ids, self._update(step, self.first_hop.pull(block.halo_ids)))
-        elif self.betas[step.depth] > 0:
-            self._blend(step, history)
+        known = self.first_hop if step.depth == 0 else None
+        if known is None and self.betas[step.depth] == 0:
+            return
+        for some, view in halo_chunks(block.from_halo):
+            ids, rows = block.halo_ids[some], self._halo_rows(step, some)
+            if known is not None:
+                history.push(ids, self._update(step, some, view, rows, known.pull(ids)))
+            else:
+                self._blend(step, some, view, rows, history)
+
+    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor:
+        """Input rows of some of the halo."""
+        block = step.block
+        if step.h.size(0) == block.num_src:
+            return step.h[block.num_dst :][some].detach()
+        return self.histories[step.depth - 1].pull(block.halo_ids[some])
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
         if depth == 0 and self.first_hop is not None:
@@ -113,39 +142,41 @@ class HaloHistory(Estimator):
         return halo_reached(block, self.threshold) if moves else block.dst_ids
 
     @torch.no_grad()
-    def _blend(self, step: LayerStep, history: NodeTable) -> None:
-        """Move the rows of the halo towards what the batch alone sees of them."""
-        block, view = step.block, step.block.from_halo
-        assert view is not None  # guaranteed by Method
+    def _blend(
+        self, step: LayerStep, some: slice, view: Block, own: Tensor, history: NodeTable
+    ) -> None:
+        """Move some rows of the halo towards what the batch alone sees of them."""
+        ids = step.block.halo_ids[some]
         seen = view.edges.indptr.diff() > self.threshold
-        rows = self._update(step, self._partial(step, rescale=self.partial == "rescaled"))
-        written = self.written[step.depth].pull(block.halo_ids).squeeze(1) > 0
+        agg = self._partial(step, view, own, rescale=self.partial == "rescaled")
+        rows = self._update(step, some, view, own, agg)
+        written = self.written[step.depth].pull(ids).squeeze(1) > 0
         whole = ~written if self.start == "fresh" else torch.zeros_like(written)
         beta = torch.where(whole, 1.0, self.betas[step.depth])
         beta = torch.where(seen, beta, 0.0).unsqueeze(1)
-        self.written[step.depth].push(block.halo_ids, (written | seen).float().unsqueeze(1))
-        past = history.pull(block.halo_ids)
-        history.push(block.halo_ids, torch.lerp(past, rows, beta.expand_as(rows)))
+        self.written[step.depth].push(ids, (written | seen).float().unsqueeze(1))
+        past = history.pull(ids)
+        history.push(ids, torch.lerp(past, rows, beta.expand_as(rows)))
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
-        return self._partial(step, rescale=True)
+        view, num_dst = step.block.from_halo, step.block.num_dst
+        assert view is not None  # guaranteed by Method
+        return self._partial(step, view, step.h[num_dst:], rescale=True)
 
     @torch.no_grad()
-    def _partial(self, step: LayerStep, rescale: bool) -> Tensor:
-        """The halo's aggregate of in-batch rows alone."""
-        view = step.block.from_halo
-        assert view is not None  # guaranteed by Method
+    def _partial(self, step: LayerStep, view: Block, own: Tensor, *, rescale: bool) -> Tensor:
+        """The aggregate of in-batch rows alone, by some of the halo whose rows are `own`."""
         if rescale:
             assert view.share is not None
             weight = view.edges.weight / view.share[view.edges.row]
             view = replace(view, edges=replace(view.edges, weight=weight))
-        return step.layer.aggregate(halo_first(step.h, step.block.num_dst), view)
+        return step.layer.aggregate(torch.cat([own, step.h[: step.block.num_dst]]), view)
 
     @torch.no_grad()
-    def _update(self, step: LayerStep, agg: Tensor) -> Tensor:
-        """The halo's output from its aggregate. Batch norm is that of evaluation."""
-        view, num_dst = step.block.from_halo, step.block.num_dst
-        assert view is not None
-        h, h0 = halo_first(step.h, num_dst), halo_first(step.h0, num_dst)
+    def _update(
+        self, step: LayerStep, some: slice, view: Block, own: Tensor, agg: Tensor
+    ) -> Tensor:
+        """The output of some of the halo from its aggregate. Batch norm is that of evaluation."""
+        h0 = step.h0[step.block.num_dst :][some]
         with frozen_statistics(step.layer):
-            return step.layer.update(agg, view.targets(h, h0))
+            return step.layer.update(agg, Targets(own, h0, view.degree, None))

@@ -38,6 +38,17 @@ def weighted_sum(h: Tensor, block: Block) -> Tensor:
     return out
 
 
+def table_sum(h: Tensor, block: Block, table: Tensor) -> Tensor:
+    """`weighted_sum` of rows that a table of all nodes holds, those of the targets (`h`) too.
+
+    Nothing is gathered first, and what is read of others than the targets gets no gradient.
+    """
+    out: Tensor = _TableProduct.apply(h, block, table)  # type: ignore[no-untyped-call]
+    if block.self_weight is not None:
+        out = out + block.self_weight.unsqueeze(1) * h
+    return out
+
+
 def segment_max(h: Tensor, block: Block) -> Tensor:
     """Largest value among the sources of each target, per column; 0 where there are none."""
     edges = block.edges
@@ -80,6 +91,19 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return _multiply(ctx.edges.transposed, grad, ctx.fixed_order), None
+
+
+class _TableProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, block: Block, table: Tensor) -> Tensor:
+        assert block.by_id is not None
+        ctx.edges, ctx.fixed_order = block.edges, _reproducible.get()
+        return _multiply(block.by_id, table, ctx.fixed_order)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        edges = ctx.edges.among_targets.transposed
+        return _multiply(edges, grad.contiguous(), ctx.fixed_order), None, None
 
 
 def _multiply(edges: Edges, h: Tensor, fixed_order: bool) -> Tensor:

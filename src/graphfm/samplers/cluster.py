@@ -32,6 +32,7 @@ class ClusterSampler(Sampler):
     parts_per_batch: int = 1
     how: str = "metis"
     halo: bool = True
+    edges_back: bool = True  # those from the batch to its halo, for estimators that move it
     edge_drop: float = 0.0  # share of the edges left out of a step; the others weigh more
     seed: int = 0  # of the partition
 
@@ -82,12 +83,19 @@ class ClusterSampler(Sampler):
         if block.num_src > block.num_dst:
             block = replace(block, from_halo=self._from_halo(block))
         if self.edge_drop:
-            block = replace(block, edges=_without_some(block.edges, self.edge_drop, rng))
+            edges = _without_some(block.edges, self.edge_drop, rng)
+            block = replace(block, edges=edges, by_id=None)
         return Batch(block.src_ids, dst_ids, (block,) * self.num_layers)
 
     def _from_halo(self, block: Block) -> Block:
         """The halo as targets, the batch as sources: rows of the matrix that the batch can fill."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
+        degree = self.adjacency.graph.degree[halo_ids].float()
+        ids = torch.cat([halo_ids, block.dst_ids])
+        if not self.edges_back:
+            indptr = torch.zeros(num_halo + 1, dtype=torch.int32, device=ids.device)
+            nothing = torch.empty(0, device=ids.device)
+            return Block(ids, Edges(indptr, nothing.int(), nothing, block.num_src), degree)
         source, neighbor_ids, position = self.adjacency.graph.out_edges_of(block.dst_ids)
         self.place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
         row = self.place[neighbor_ids]
@@ -97,14 +105,10 @@ class ClusterSampler(Sampler):
         row, source, position = row[keep], source[keep], position[keep]
         weight = self.adjacency.weights(halo_ids[row], block.dst_ids[source], position)
         indptr = offsets(torch.bincount(row, minlength=num_halo))
-        seen = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0)
+        seen = offsets(weight.double())[indptr].diff().float()
         edges = Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
-        return Block(
-            torch.cat([halo_ids, block.dst_ids]),
-            edges,
-            self.adjacency.graph.degree[halo_ids].float(),
-            share=seen / self.adjacency.row_sums[halo_ids],
-        )
+        share = seen / self.adjacency.row_sums[halo_ids]
+        return Block(ids, edges, degree, share=share)
 
 
 def _without_some(edges: Edges, share: float, rng: torch.Generator) -> Edges:

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from graphfm.batch import Block
+from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable
 
 
@@ -51,3 +53,13 @@ def places(ids: Tensor, num_nodes: int) -> Tensor:
     place = torch.full((num_nodes,), ids.numel(), dtype=torch.int32, device=ids.device)
     place[ids] = torch.arange(ids.numel(), dtype=torch.int32, device=ids.device)
     return place
+
+
+def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None:
+    """The rows of all nodes, if a sum over the block's edges can be read straight from them."""
+    if not layer.sums or block.by_id is None or not isinstance(table, DeviceTable):
+        return None
+    dropped = layer.dropout.training and layer.dropout.p > 0
+    if dropped or table.rows.dtype != torch.float32 or table.place is not None:
+        return None
+    return table.rows[:-1]

@@ -100,7 +100,8 @@ def test_every_history_has_a_name(graph, case, first_hop):
     assert len({id(table) for table in named.values()}) == len(named)
     owned = {id(table) for table in owned_tables(estimator)}
     assert (estimator.first_hop is not None) == first_hop
-    assert owned - {id(estimator.first_hop)} == {id(table) for table in named.values()}
+    passing = {id(table) for table in getattr(estimator, "current", {}).values()}  # of a step
+    assert owned - {id(estimator.first_hop)} - passing == {id(table) for table in named.values()}
     if first_hop:
         gradients = {"gradient.1", "gradient.2"} if "compensated" in case else set()
         assert named.keys() == NAMES[case.split(",")[0]] | gradients
