@@ -3,12 +3,17 @@
 import pytest
 import torch
 
-from graphfm.tables.device import DeviceTable
+from graphfm.tables.device import DeviceTable, places
 
 TABLES = [
     pytest.param(lambda n, w, dtype=dtype: DeviceTable(n, w, dtype=dtype), id=str(dtype))
     for dtype in (torch.float32, torch.bfloat16, torch.float16)
 ]
+TABLES.append(  # rows for some nodes alone, which here are all, in another order
+    pytest.param(
+        lambda n, w: DeviceTable(n, w, place=places(torch.arange(n).flip(0), n)), id="placed"
+    )
+)
 pytestmark = pytest.mark.parametrize("make", TABLES)
 
 
@@ -52,3 +57,11 @@ def test_the_sink_takes_padding_and_no_node_reads_it(make):
     table = make(4, 2)
     table.push(torch.tensor([4, 4, 1]), torch.ones(3, 2))  # 4 is one past the last node
     assert torch.equal(table.pull(torch.arange(4)).sum(1), torch.tensor([0.0, 2.0, 0.0, 0.0]))
+
+
+def test_adds_to_what_is_there(make):
+    table, ids = make(4, 2), torch.tensor([2, 0])
+    table.push(ids, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    table.add(ids, torch.tensor([[0.5, -2.0], [1.0, 1.0]]))
+    want = torch.tensor([[1.5, 0.0], [4.0, 5.0], [0.0, 0.0]])
+    assert torch.equal(table.pull(torch.tensor([2, 0, 1])), want)

@@ -15,7 +15,7 @@ from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.ops import table_sum
+from graphfm.ops import sum_of_rest, table_sum
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -112,9 +112,12 @@ class HaloDifference(Estimator):
         if block.from_halo is None:
             return
         for some, view in halo_chunks(block.from_halo):
-            change = torch.cat([moved.new_zeros(view.num_dst, moved.size(1)), moved])
-            ids = block.halo_ids[some]
-            sums.push(ids, sums.pull(ids) + step.layer.aggregate(change, view))
+            if step.layer.sums:
+                change = sum_of_rest(moved, view)
+            else:
+                still = moved.new_zeros(view.num_dst, moved.size(1))
+                change = step.layer.aggregate(torch.cat([still, moved]), view)
+            sums.add(block.halo_ids[some], change)
 
     def _sum_of_known(self, step: LayerStep, fresh: Tensor) -> Tensor:
         """The targets' aggregate of all that is known of their neighbours."""

@@ -15,7 +15,7 @@ from graphfm.estimators.compensation import Compensation
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.ops import table_sum
+from graphfm.ops import sum_of_rest, table_sum
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -170,7 +170,10 @@ class HaloHistory(Estimator):
             assert view.share is not None
             weight = view.edges.weight / view.share[view.edges.row]
             view = replace(view, edges=replace(view.edges, weight=weight))
-        return step.layer.aggregate(torch.cat([own, step.h[: step.block.num_dst]]), view)
+        batch = step.h[: step.block.num_dst]
+        if step.layer.sums:
+            return sum_of_rest(batch, view)
+        return step.layer.aggregate(torch.cat([own, batch]), view)
 
     @torch.no_grad()
     def _update(

@@ -1,5 +1,19 @@
 """Kernels. The only place that picks one; everything else names what it wants."""
 
-from graphfm.ops.aggregate import reproducible, segment_max, segment_min, table_sum, weighted_sum
+from graphfm.ops.aggregate import (
+    reproducible,
+    segment_max,
+    segment_min,
+    sum_of_rest,
+    table_sum,
+    weighted_sum,
+)
 
-__all__ = ["reproducible", "segment_max", "segment_min", "table_sum", "weighted_sum"]
+__all__ = [
+    "reproducible",
+    "segment_max",
+    "segment_min",
+    "sum_of_rest",
+    "table_sum",
+    "weighted_sum",
+]

@@ -49,6 +49,12 @@ def table_sum(h: Tensor, block: Block, table: Tensor) -> Tensor:
     return out
 
 
+def sum_of_rest(rest: Tensor, block: Block) -> Tensor:
+    """`weighted_sum` where every edge begins behind the targets; only those rows are given."""
+    edges, num_dst = block.edges, block.num_dst
+    return _product(rest, Edges(edges.indptr, edges.col - num_dst, edges.weight, rest.size(0)))
+
+
 def segment_max(h: Tensor, block: Block) -> Tensor:
     """Largest value among the sources of each target, per column; 0 where there are none."""
     edges = block.edges

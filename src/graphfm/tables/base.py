@@ -17,6 +17,10 @@ class NodeTable(ABC):
     def push(self, ids: Tensor, values: Tensor) -> None:
         """Overwrite the rows. Where an id stands twice its values must agree, the sink excepted."""
 
+    def add(self, ids: Tensor, values: Tensor) -> None:
+        """Add to the rows. No id may stand twice."""
+        self.push(ids, self.pull(ids) + values)
+
     def blend(self, ids: Tensor, values: Tensor, beta: float) -> None:
         """Move the rows towards `values`: 0 keeps the past, 1 forgets it."""
         self.push(ids, torch.lerp(self.pull(ids), values.detach(), beta))

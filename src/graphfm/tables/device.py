@@ -47,6 +47,13 @@ class DeviceTable(NodeTable):
             self.rows[self.place[ids]] = values
             self.rows[-1] = 0
 
+    @torch.no_grad()
+    def add(self, ids: Tensor, values: Tensor) -> None:
+        if self.place is None and self.rows.dtype == values.dtype:
+            self.rows.index_add_(0, ids, values)  # in one pass over the rows
+        else:
+            super().add(ids, values)
+
 
 def places(ids: Tensor, num_nodes: int) -> Tensor:
     """[num_nodes] number of each node among `ids`; where it is none of them, how many there are."""
