@@ -168,7 +168,7 @@ def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize
         nonlocal total, places
         num_rows = size.num_train if last else size.num_nodes
         total += (4 if exact else kept) * width * (num_rows + 1)
-        places = 4 * size.num_nodes if last else places  # one for all
+        places = 4 * (size.num_nodes + 1) if last else places  # one for all
         return _Measured()
 
     if _first_hop_known(backbone, method):

@@ -11,6 +11,7 @@ from graphfm.data.adjacency import Adjacency
 from graphfm.ops import compiled
 from graphfm.ops.linear import linear
 from graphfm.ops.loss import backward, mean_cross_entropy
+from graphfm.ops.rows import put_rows
 from graphfm.run import Run, build
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.training.adam import Adam
@@ -128,6 +129,20 @@ def test_the_mean_loss_and_its_gradient():
         2 * mean_cross_entropy(logits, ids, labels, mask, totals), logits
     )
     torch.testing.assert_close(twice, 2 * gradient, **CLOSE)
+
+
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
+def test_rows_are_written_where_they_belong(kind, add):
+    ids = torch.tensor([4, 0, 7], device=DEVICE)
+    values, found = torch.randn(3, 600, device=DEVICE)[:, :300], []
+    for wanted in (True, False):
+        torch.manual_seed(5)
+        table = torch.randn(9, 300, device=DEVICE).to(kind)
+        with compiled.kernels(wanted):
+            put_rows(table, ids, values, add=add)
+        found.append(table)
+    torch.testing.assert_close(*found)
 
 
 def test_adam_is_torchs():

@@ -16,6 +16,7 @@ from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import sum_of_rest, table_sum
+from graphfm.ops.rows import put_rows
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -75,11 +76,11 @@ class HaloDifference(Estimator):
             if table is None:
                 parts.append(rows)
             else:
-                table[ids] = rows
+                put_rows(table, ids, rows)
         if table is None:
             self._halo = torch.cat(parts)
             return torch.cat([h, self._halo])
-        table[block.dst_ids] = h.detach()
+        put_rows(table, block.dst_ids, h.detach())
         self._halo = None
         return h
 

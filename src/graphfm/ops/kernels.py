@@ -253,3 +253,16 @@ def add_up(losses, total, loss, totals, num_rows, BLOCK: tl.constexpr):
     tl.store(loss, mean)
     tl.store(totals, tl.load(totals) + mean * weight)
     tl.store(totals + 1, tl.load(totals + 1) + weight)
+
+
+@triton.jit
+def put(values, ids, table, width, stride, ADD: tl.constexpr, BLOCK: tl.constexpr):
+    """Write rows to a table, or add to them: a row by one program, where nothing is strided."""
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < width
+    place = table + tl.load(ids + row) * width + col
+    value = tl.load(values + row * stride + col, inside, other=0.0)
+    if ADD:
+        value += tl.load(place, inside, other=0.0)
+    tl.store(place, value, inside)

@@ -9,7 +9,7 @@ from torch.nn import functional
 from graphfm.ops import compiled
 
 ROWS, COLUMNS = 32, 128  # of a tile
-MOST_ROWS = 1 << 17  # above it the time goes into the products, and memory matters more
+MOST_ROWS = 1 << 18  # above it the time goes into the products, and memory matters more
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:

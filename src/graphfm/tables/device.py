@@ -5,6 +5,7 @@ from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.layer import GraphLayer
+from graphfm.ops.rows import put_rows
 from graphfm.tables.base import NodeTable
 
 
@@ -31,7 +32,7 @@ class DeviceTable(NodeTable):
         """The nodes that have a row; None is all."""
         if self.place is None:
             return None
-        return (self.place < self.rows.size(0) - 1).nonzero().squeeze(1)
+        return (self.place[:-1] < self.rows.size(0) - 1).nonzero().squeeze(1)
 
     @torch.no_grad()
     def pull(self, ids: Tensor) -> Tensor:
@@ -40,24 +41,23 @@ class DeviceTable(NodeTable):
 
     @torch.no_grad()
     def push(self, ids: Tensor, values: Tensor) -> None:
-        values = values.to(self.rows.dtype)
         if self.place is None:
-            self.rows[ids] = values
+            put_rows(self.rows, ids, values)
         else:
-            self.rows[self.place[ids]] = values
+            self.rows[self.place[ids]] = values.to(self.rows.dtype)
             self.rows[-1] = 0
 
     @torch.no_grad()
     def add(self, ids: Tensor, values: Tensor) -> None:
-        if self.place is None and self.rows.dtype == values.dtype:
-            self.rows.index_add_(0, ids, values)  # in one pass over the rows
+        if self.place is None:
+            put_rows(self.rows, ids, values, add=True)  # in one pass over the rows
         else:
             super().add(ids, values)
 
 
 def places(ids: Tensor, num_nodes: int) -> Tensor:
-    """[num_nodes] number of each node among `ids`; where it is none of them, how many there are."""
-    place = torch.full((num_nodes,), ids.numel(), dtype=torch.int32, device=ids.device)
+    """Number of each node among `ids`; of others, and behind the last node, how many there are."""
+    place = torch.full((num_nodes + 1,), ids.numel(), dtype=torch.int32, device=ids.device)
     place[ids] = torch.arange(ids.numel(), dtype=torch.int32, device=ids.device)
     return place
 

@@ -1,0 +1,28 @@
+"""Writing rows of a table by node id."""
+
+import torch
+from torch import Tensor
+
+from graphfm.ops import compiled
+
+MOST_COLUMNS = 256  # of a program
+
+
+def put_rows(table: Tensor, ids: Tensor, values: Tensor, *, add: bool = False) -> None:
+    """`table[ids] = values`, or (no id twice) `table[ids] += values`; values change their type."""
+    fits = ids.dtype == torch.int64 and ids.numel() > 0 and table.is_contiguous()
+    if fits and compiled.available(table.device):
+        _launch(table, ids, values, add)
+    else:
+        table[ids] = (table[ids] + values if add else values).to(table.dtype)
+
+
+def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool) -> None:
+    from graphfm.ops import kernels
+
+    width = table.size(1)
+    values = values if values.stride(1) == 1 else values.contiguous()
+    columns = min(1 << (width - 1).bit_length(), MOST_COLUMNS)
+    kernels.put[(ids.numel(), -(-width // columns))](
+        values, ids, table, width, values.stride(0), ADD=add, BLOCK=columns
+    )
