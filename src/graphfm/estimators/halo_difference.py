@@ -23,7 +23,7 @@ from graphfm.tables.device import table_of
 
 @dataclass(kw_only=True)
 class HaloDifference(Estimator):
-    """Two tables per layer: its last known input rows K, and their aggregates M = A K.
+    """Two tables per layer but the last: its last known input rows K, their aggregates M = A K.
 
     When a batch moves the row of u by d, M[v] grows by A_vu d for every v that reads u, along edges
     the batch holds anyway; so M stays exactly the aggregate of the newest known rows, with no beta.
@@ -49,7 +49,9 @@ class HaloDifference(Estimator):
         if self.first_hop is not None and len(layers) < 3:
             logger.warning(NOTHING_TO_READ, len(layers))
         self.layers = layers
-        self.known = {d: new_table(layers[d].in_width) for d in range(first, len(layers))}
+        # nobody reads what the halo's last outputs would be, compensation excepted
+        kept = range(first, len(layers) if self.compensate else len(layers) - 1)
+        self.known = {d: new_table(layers[d].in_width) for d in kept}
         self.sums = {d: new_table(layers[d].agg_width) for d in self.known}
         if self.first_hop is not None:
             self.sums[0] = self.first_hop  # exact, and never written
