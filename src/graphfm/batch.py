@@ -96,6 +96,17 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighborhoods:
+    """Where a kernel finds every neighbour of a node, and the weights: a matrix by its factors."""
+
+    indptr: Tensor
+    indices: Tensor
+    edge_weight: Tensor | None
+    row_scale: Tensor | None
+    col_scale: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Edges from sources to targets. The first `num_dst` sources are the targets.
 
@@ -108,7 +119,8 @@ class Block:
     degree: Tensor  # [num_dst]
     self_weight: Tensor | None = None  # [num_dst]
     valid: Tensor | None = None
-    full: Block | None = None  # same targets, every neighbour
+    full: Block | None = None  # same targets, every neighbour; or, for a kernel,
+    every: Neighborhoods | None = None  # where they are
     from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
     share: Tensor | None = None  # [num_dst] of a target's total weight, what these edges carry
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table

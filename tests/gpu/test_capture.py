@@ -15,6 +15,7 @@ STATIC = {  # whose steps can be recorded
     "graphsage": {"method": "graphsage", "fanout": (3, 2)},
     "ib": {"method": "graphfm-ib"},
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
+    "vr-gcn": {"method": "vr-gcn"},
     "sign": {"method": "sign"},
     "sgc": {"method": "sgc"},
 }
@@ -48,6 +49,8 @@ def assert_same(one, other):
 )  # fmt: skip
 def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
     graph = make_graph(num_nodes=600, num_edges=4000)
+    if name == "vr-gcn" and (kernels == "plain" or backbone == "pna"):
+        pytest.skip("every neighbour is laid beside the sample, as many as there are")
     options = {**STATIC[name], "kernels": kernels, "layers": 2}
     if backbone is not None:
         options |= {"backbone": backbone, "dropout": 0.3}
@@ -93,7 +96,7 @@ def test_many_labels(make_graph):
     assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
 
 
-@pytest.mark.parametrize("method", ["gas", "vr-gcn", "fastgcn", "graphsaint", "shadow"])
+@pytest.mark.parametrize("method", ["gas", "mvs-gcn", "fastgcn", "graphsaint", "shadow"])
 def test_what_cannot_be_recorded_says_so(make_graph, method, caplog):
     graph = make_graph(num_nodes=600, num_edges=4000)
     with pytest.raises(InputError, match="capture is on, but the size of this method's batches"):

@@ -60,6 +60,8 @@ METHODS = {
     "ib half tables": {"method": "graphfm-ib", "history": "fp16"},
     "ib beta 1": {"method": "graphfm-ib", "beta": (1.0,)},
     "ib beta 0": {"method": "graphfm-ib", "beta": (0.0,)},
+    "vr-gcn": {"method": "vr-gcn"},
+    "vr-gcn sampled first hop": {"method": "vr-gcn", "exact_first_hop": False},
 }  # fmt: skip
 
 

@@ -11,7 +11,9 @@ from graphfm.batch import Block
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
+from graphfm.ops.fanout import sum_of_all
 from graphfm.tables.base import NodeTable
+from graphfm.tables.device import DeviceTable
 
 
 @dataclass(kw_only=True)
@@ -45,11 +47,22 @@ class ControlVariate(Estimator):
 
     def aggregate(self, step: LayerStep) -> Tensor:
         layer, block, past = step.layer, step.block, self.histories[step.depth]
-        assert block.full is not None  # guaranteed by Method
         fresh = layer.aggregate(step.h, block)
         then = past.pull(block.src_ids)
         stale = layer.aggregate(then if step.mask is None else then * step.mask, block)
-        return fresh - stale + layer.aggregate(past.pull(block.full.src_ids), block.full)
+        return fresh - stale + self._all(step, then)
+
+    def _all(self, step: LayerStep, then: Tensor) -> Tensor:
+        """The aggregate of every neighbour as it was."""
+        block, past = step.block, self.histories[step.depth]
+        if block.every is None:
+            assert block.full is not None  # guaranteed by Method
+            return step.layer.aggregate(past.pull(block.full.src_ids), block.full)
+        assert isinstance(past, DeviceTable)
+        total = sum_of_all(block.dst_ids, block.every, past.rows)
+        if block.self_weight is not None:
+            total += block.self_weight.unsqueeze(1) * then[: block.num_dst]
+        return total
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         if step.depth in self.histories:

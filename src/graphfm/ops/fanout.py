@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Rows
+from graphfm.batch import Block, Neighborhoods, Rows
 
-PICKS_PER_PROGRAM, MOST_COLUMNS = 128, 256
+PICKS_PER_PROGRAM, MOST_COLUMNS, EDGES_AT_ONCE = 128, 256, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,7 @@ class Combined:
     seen: Tensor | None  # [num_dst] visits, this one included
 
 
-def pick(
-    dst_ids: Tensor,
-    salt: Tensor,
-    fanout: int,
-    indptr: Tensor,
-    indices: Tensor,
-    edge_weight: Tensor | None,
-    row_scale: Tensor | None,
-    col_scale: Tensor | None,
-) -> Picks:
+def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
     """What `NeighborSampler` picks for a layer; weights may differ in their last bit."""
     from graphfm.ops import kernels as compiled
 
@@ -69,23 +60,48 @@ def pick(
     compiled.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
         dst_ids,
         salt,
-        indptr,
-        indices,
-        _or(edge_weight, weight),
-        _or(row_scale, weight),
-        _or(col_scale, weight),
+        where.indptr,
+        where.indices,
+        _or(where.edge_weight, weight),
+        _or(where.row_scale, weight),
+        _or(where.col_scale, weight),
         src_ids,
         weight,
         degree,
         num_dst,
-        indices.numel(),
+        where.indices.numel(),
         FANOUT=fanout,
-        WEIGHTED=edge_weight is not None,
-        ROW=row_scale is not None,
-        COL=col_scale is not None,
+        WEIGHTED=where.edge_weight is not None,
+        ROW=where.row_scale is not None,
+        COL=where.col_scale is not None,
         BLOCK=PICKS_PER_PROGRAM,
     )
     return Picks(src_ids, weight, degree)
+
+
+def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
+    """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
+    from graphfm.ops import kernels as compiled
+
+    width, columns = table.size(1), _columns(table.size(1))
+    out = torch.empty(ids.numel(), width, device=table.device)
+    compiled.sum_of_all[(ids.numel(), -(-width // columns))](
+        ids,
+        where.indptr,
+        where.indices,
+        _or(where.edge_weight, out),
+        _or(where.row_scale, out),
+        _or(where.col_scale, out),
+        table,
+        out,
+        width,
+        WEIGHTED=where.edge_weight is not None,
+        ROW=where.row_scale is not None,
+        COL=where.col_scale is not None,
+        EDGES=EDGES_AT_ONCE,
+        BLOCK=columns,
+    )
+    return out
 
 
 def combine(

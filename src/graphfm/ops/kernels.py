@@ -266,3 +266,33 @@ def put(values, ids, table, width, stride, ADD: tl.constexpr, BLOCK: tl.constexp
     if ADD:
         value += tl.load(place, inside, other=0.0)
     tl.store(place, value, inside)
+
+
+@triton.jit
+def sum_of_all(
+    ids, indptr, indices, edge_weight, row_scale, col_scale, table, out, width,
+    WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr, EDGES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Sum over all neighbours of a node of their rows in a table, `EDGES` of them at a time."""
+    target = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < width
+    node = tl.load(ids + target)
+    first, last = tl.load(indptr + node), tl.load(indptr + node + 1)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(first, last, EDGES):
+        edge = start + tl.arange(0, EDGES)
+        there = edge < last
+        neighbor = tl.load(indices + edge, there, other=0).to(tl.int64)
+        entry = tl.where(there, 1.0, 0.0)
+        if WEIGHTED:
+            entry *= tl.load(edge_weight + edge, there, other=0.0)
+        if COL:
+            entry *= tl.load(col_scale + neighbor, there, other=0.0)
+        place = neighbor[:, None] * width + col[None, :]
+        rows = tl.load(table + place, there[:, None] & inside[None, :], other=0.0)
+        total += tl.sum(entry[:, None] * rows.to(tl.float32), 0)
+    if ROW:
+        total *= tl.load(row_scale + node)
+    tl.store(out + target * width + col, total, inside)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphfm.batch import Batch, Block, Edges, offsets
+from graphfm.batch import Batch, Block, Edges, Neighborhoods, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
 from graphfm.footprint import GraphSize, LayerFootprint
@@ -34,6 +34,7 @@ class NeighborSampler(SeedSampler):
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
     every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
+    tells_where: bool = False  # or only say where it is (`Block.every`), for a kernel
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +54,9 @@ class NeighborSampler(SeedSampler):
         rows = min(self.batch_size, self.train_ids.numel())
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
             if depth > 0 or not self.first_hop_known:
-                if self.every_neighbor or rows * fanout > self.adjacency.graph.num_nodes:
+                if rows * fanout > self.adjacency.graph.num_nodes:
+                    return False
+                if self.every_neighbor and not self.tells_where:
                     return False
                 rows *= fanout + 1
         return True
@@ -112,7 +115,9 @@ class NeighborSampler(SeedSampler):
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
         """Is there a kernel that picks all neighbours of such a layer?"""
-        if self.every_neighbor or self.adjacency.graph.num_edges == 0:
+        if self.every_neighbor and not self.tells_where:
+            return False
+        if self.adjacency.graph.num_edges == 0:
             return False
         few = dst_ids.numel() * fanout <= self.adjacency.graph.num_nodes
         return few and compiled.available(dst_ids.device)
@@ -120,22 +125,21 @@ class NeighborSampler(SeedSampler):
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
         """A block, and the degrees of all its sources."""
         adjacency, graph = self.adjacency, self.adjacency.graph
-        picks = kernels.pick(
-            dst_ids,
-            salt,
-            fanout,
+        where = Neighborhoods(
             graph.indptr,
             graph.indices,
             graph.edge_weight,
             adjacency.row_scale,
             adjacency.col_scale,
         )
+        picks = kernels.pick(dst_ids, salt, fanout, where)
         own = adjacency.self_weight
         block = Block(
             picks.src_ids,
             self._side_by_side(picks.weight, dst_ids.numel(), fanout),
             picks.degree[: dst_ids.numel()],
             None if own is None else own[dst_ids],
+            every=where if self.every_neighbor else None,
         )
         return block, picks.degree
 

@@ -24,6 +24,7 @@ from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
 from graphfm.ops import compiled
 from graphfm.ops.loss import backward
+from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.tables.device import DeviceTable, places
 from graphfm.training.adam import Adam
 from graphfm.training.capture import CapturedSteps, groups, why_not_captured
@@ -51,6 +52,10 @@ class Trainer:
         self.x = backbone.features(graph)  # once: it may take every edge of the graph
         self.infer = LayerwiseInference(adjacency)
         self._first_hop()
+        if isinstance(method.sampler, NeighborSampler):
+            with as_set(self.training):
+                sums = all(layer.sums for layer in backbone.layers)
+                method.sampler.tells_where = sums and compiled.available(graph.device)
         method.sampler.prepare(adjacency, len(backbone.layers))
         self.place: Tensor | None = None  # of the nodes that steps begin with, where tables ask
         method.estimator.allocate(backbone.layers, self._new_table)
