@@ -13,8 +13,11 @@ log = logging.getLogger("graphfm")
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends without an error."""
+def atomic_path(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """A path to write to; it takes the place of `path` when the block ends without an error.
+
+    A `durable` one is on the disk before it takes that place: it outlives a loss of power.
+    """
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     if path.exists() and not path.is_file():
@@ -24,9 +27,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield unfinished
         os.chmod(unfinished, 0o666 & ~_umask())  # some writers make private files
+        if durable:
+            _sync(unfinished)
         os.replace(unfinished, path)
+        if durable:
+            _sync(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed had begun to write to a folder; nobody may be at it."""
+    for path in folder.glob(".*.unfinished"):
+        path.unlink(missing_ok=True)
 
 
 def cache_folder(name: str) -> Path:
@@ -42,6 +55,29 @@ def data_folder(root: str | Path | None = None) -> Path:
     """
     user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(root or os.environ.get("GRAPHFM_DATA") or Path(user, "graphfm", "data"))
+
+
+@contextmanager
+def sole_user(folder: Path) -> Iterator[None]:
+    """A folder for this process alone, however it ends; refuses one that another process uses."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)  # the folder itself: no file of locks is left behind
+    try:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"another process works on {folder}; wait until it ends, or choose another folder"
+            ) from None
+        except OSError:  # a file system without locks
+            log.info("%s cannot be locked: let no other process use it", folder)
+        yield
+    finally:
+        os.close(place)
 
 
 @contextmanager
@@ -71,6 +107,15 @@ def check_room(folder: Path, num_bytes: int) -> None:
             f"{num_bytes:,} bytes are to be written to {folder}, where {free:,} are free; "
             "make room, or choose another folder"
         )
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    place = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
 
 
 def _umask() -> int:
