@@ -1,6 +1,6 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
-from graphfm.api import Result, load_model, train
+from graphfm.api import Result, load_model, resume, train
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import synthetic
@@ -19,6 +19,7 @@ __all__ = [
     "Run",
     "load",
     "load_model",
+    "resume",
     "synthetic",
     "train",
 ]

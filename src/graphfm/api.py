@@ -1,16 +1,20 @@
-"""The front door for Python programs: `train` and `load_model`."""
+"""The front door for Python programs: `train`, `resume` and `load_model`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.fitting import explained, fit, fit_in
 from graphfm.model import Model
-from graphfm.run import Run, build, load_graph
+from graphfm.run import Run, build, load_graph, pick_device
+from graphfm.training.interruption import Interruption
+from graphfm.training.interval import Interval
+from graphfm.training.trainer import Trainer
 from graphfm.training.watcher import Score, Watcher
 
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
@@ -42,12 +46,14 @@ def train(
     *,
     out: str | Path | None = None,
     watchers: Sequence[Watcher] = (),
+    checkpoint_every: str = "auto",
     **options: Any,
 ) -> Result:
     """Train on a graph, a dataset's name or an `.npz` file. Options as on the command line.
 
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
-    With `out` the run is written to that folder.
+    With `out` the run is written to that folder, with checkpoints for `resume`: `checkpoint_every`
+    is "auto", seconds ("30"), steps ("500steps") or "0" for none.
     """
     if not isinstance(graph, Graph | str | Path):
         raise InputError(
@@ -58,26 +64,87 @@ def train(
     run = Run.make(**{"dataset": name, **options})
     if not isinstance(graph, Graph):
         graph = load_graph(run)
-    return start(run, graph, watchers, out)
+    return start(run, graph, watchers, out, interval=Interval.parse(checkpoint_every))
+
+
+def resume(
+    path: str | Path,
+    graph: Graph | None = None,
+    *,
+    watchers: Sequence[Watcher] = (),
+    interval: Interval | None = None,
+    interruption: Interruption | None = None,
+) -> Result:
+    """Go on with the run in a folder, from its newest checkpoint; one that is finished is read.
+
+    `graph` is needed where the run was of a graph in memory.
+    """
+    from graphfm.training.folder import RunFolder
+    from graphfm.training.saved_run import read_config, read_run, read_score
+
+    path = Path(path)
+    run, config = read_config(path)
+    with RunFolder.reopen(path, config) as folder:
+        score = read_score(path)
+        if score is not None:
+            return Result(run=run, score=score, model=read_run(path)[1], out=path)
+        graph = _same_graph(run, config, graph)
+        interval = interval or Interval.parse(config.get("checkpoint_every", "auto"))
+        with explained(run, graph):
+            trainer = build(run, graph)
+            score = fit_in(folder, run, trainer, watchers, interval, interruption)
+    return _result(run, score, trainer, path)
 
 
 def start(
-    run: Run, graph: Graph, watchers: Sequence[Watcher] = (), out: str | Path | None = None
+    run: Run,
+    graph: Graph,
+    watchers: Sequence[Watcher] = (),
+    out: str | Path | None = None,
+    *,
+    interval: Interval | None = None,
+    interruption: Interruption | None = None,
 ) -> Result:
     """Train a settled run. Nothing is written before everything is known to fit together."""
-    trainer = build(run, graph)
-    if out is None:
-        score = trainer.fit(watchers)
-    else:
-        from graphfm.training.folder import RunFolder
+    path, interval = None if out is None else Path(out), interval or Interval()
+    with explained(run, graph):
+        trainer = build(run, graph)
+        if path is None:
+            score = fit(run, trainer, watchers)
+        else:
+            from graphfm.training.folder import RunFolder
 
-        folder = RunFolder.create(Path(out), run, trainer.graph)
-        try:
-            score = trainer.fit([folder, *watchers])
-        except Exception:
-            folder.discard()
-            raise
-        folder.finish(score)
+            with RunFolder.create(path, run, trainer.graph, interval) as folder:
+                score = fit_in(folder, run, trainer, watchers, interval, interruption)
+    return _result(run, score, trainer, path)
+
+
+def load_model(path: str | Path) -> Model:
+    """The model of a run's folder."""
+    from graphfm.training.saved_run import read_run
+
+    return read_run(Path(path))[1]
+
+
+def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Graph:
+    """The graph that a run began with; refuses another."""
+    about, kind, device = config["graph"], config["machine"].get("kind"), pick_device(run.device)
+    if kind not in (None, device.type):
+        raise InputError(f"the run began on {kind}, and here it would go on on {device.type}")
+    if graph is None:
+        if run.dataset == IN_MEMORY:
+            raise InputError("the run is of a graph in memory; in Python: resume(RUN, graph)")
+        graph = load_graph(replace(run, dataset=about.get("path") or run.dataset))
+    if graph.fingerprint != about.get("fingerprint"):
+        raise InputError(
+            f"{run.dataset} is not the graph that the run began with: it has changed since, or is "
+            "made on another kind of device; bring it back, or begin a new run"
+        )
+    return graph
+
+
+def _result(run: Run, score: Score, trainer: Trainer, out: Path | None) -> Result:
+    graph = trainer.graph
     model = Model(
         backbone=trainer.backbone,
         num_features=graph.num_features,
@@ -85,11 +152,4 @@ def start(
         multi_label=graph.multi_label,
         class_names=graph.class_names,
     )
-    return Result(run=run, score=score, model=model, out=None if out is None else Path(out))
-
-
-def load_model(path: str | Path) -> Model:
-    """The model of a run's folder."""
-    from graphfm.training.folder import read_run
-
-    return read_run(Path(path))[1]
+    return Result(run=run, score=score, model=model, out=out)

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import torch
 
+OUT_OF_MEMORY = (
+    "DefaultCPUAllocator: can't allocate memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+
 
 def available_memory() -> int:
     """Bytes of main memory this process may still take; a petabyte where the system is silent."""
@@ -49,7 +55,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Did memory run out? Torch has no type of its own for that of the CPU."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    return "DefaultCPUAllocator: can't allocate memory" in str(error)
+    return any(sign in str(error) for sign in OUT_OF_MEMORY)
 
 
 class PeakMemory:

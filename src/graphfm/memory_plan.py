@@ -75,7 +75,7 @@ class MemoryPlan:
             return
         raise TooLarge(
             f"{run.method} on {run.backbone} would take about {size(self.needed)} beside the "
-            f"graph, and {size(self.available)} are free; {self._advice(run)}"
+            f"graph, and {size(self.available)} are free; {self.advice(run)}"
         )
 
     def check_graph(self, dataset: str) -> None:
@@ -87,7 +87,8 @@ class MemoryPlan:
                 f"free on {self.device}; use {smaller}, or a machine with more memory"
             )
 
-    def _advice(self, run: Run) -> str:
+    def advice(self, run: Run) -> str:
+        """What to reduce, by what takes most."""
         if self.histories > max(self.step, self.evaluation):
             return "use --history fp16, a lower --hidden, or a method without histories"
         if self.evaluation > self.step:

@@ -59,7 +59,7 @@ def main() -> None:
     try:
         code = app(prog_name="graphfm", standalone_mode=False)
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        _end(str(error) or "interrupted", 130)
+        _end(str(error) or "interrupted", getattr(error, "code", 130))
     except Exception as error:
         message = _explain(error)
         if message is None:

@@ -13,6 +13,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one line
 class Interrupted(Exception):  # noqa: N818
     """Ctrl-C, and where that leaves the user."""
 
+    def __init__(self, message: str = "", code: int = 130) -> None:
+        self.code = code
+        super().__init__(message)
+
 
 def say(message: str) -> None:
     """Tell a person, on stderr."""

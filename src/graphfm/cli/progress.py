@@ -1,6 +1,7 @@
 """A bar with loss, validation score and time left; silent where nobody watches."""
 
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -42,6 +43,9 @@ class ProgressBar(Bars, Watcher):
             disable=not sys.stderr.isatty(),
         )
         self.task = self.progress.add_task("", total=epochs, loss="-", val="-", best="-")
+
+    def on_begin(self, records: Sequence[EpochRecord]) -> None:
+        self.progress.update(self.task, completed=len(records))
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
         shown = {"loss": f"{record.loss:.4f}"}

@@ -17,7 +17,7 @@ from graphfm.errors import InputError
 from graphfm.files import atomic_path
 from graphfm.model import Model
 from graphfm.run import pick_device
-from graphfm.training.folder import read_run
+from graphfm.training.saved_run import read_run
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[

@@ -6,18 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.api import start
-from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.api import start as start_run
+from graphfm.cli.ending import report, stoppable
+from graphfm.cli.output import Json, say
 from graphfm.cli.progress import ProgressBar
+from graphfm.cli.resume import go_on
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
-from graphfm.memory import size
 from graphfm.memory_plan import MemoryPlan, foresee, memory_plan
 from graphfm.recipes import recipe_of
 from graphfm.run import Run, pick_device
 from graphfm.training.folder import check_free, new_path
+from graphfm.training.interval import Interval
 from graphfm.training.start import check_trainable
 
+NO_SETTINGS = ("out", "json", "recipe", "resume", "checkpoint_every")
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
 
 
@@ -231,6 +234,18 @@ def train(
     out: Annotated[
         Path | None, _option(RUN, "Folder for the run.", "a new one under runs/")
     ] = None,
+    checkpoint_every: Annotated[
+        str | None,
+        _option(
+            RUN,
+            "Seconds (30), or steps (500steps), between checkpoints; 0 for none.",
+            "auto: less than a minute is lost",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        _option(RUN, "Go on with the run in this folder; its settings are its own.", False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train a network on a graph and report its test score.
@@ -240,9 +255,7 @@ def train(
     The epoch with the best validation score counts.
     Test nodes are looked at once, for that epoch.
     """
-    options = {
-        key: value for key, value in locals().items() if key not in ("out", "json", "recipe")
-    }
+    options = {key: value for key, value in locals().items() if key not in NO_SETTINGS}
     options |= {
         "aggregators": _list(aggregators),
         "scalers": _list(scalers),
@@ -251,13 +264,19 @@ def train(
         "beta": _list(beta, float),
     }
     options = {name: value for name, value in options.items() if value is not None}
+    interval = None if checkpoint_every is None else Interval.parse(checkpoint_every)
+    if resume is not None:
+        go_on(resume, interval, json, {"out": out, "recipe": recipe, **options})
+        return
     known = None if recipe is None else recipe_of(recipe)
-    _train(options if known is None else known.options(**options), out, json)
+    _train(options if known is None else known.options(**options), out, interval, json)
     if known is not None and known.paper is not None and "dataset" not in options:
         say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
 
 
-def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
+def _train(
+    options: dict[str, Any], out: Path | None, interval: Interval | None, json: bool
+) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
     check_free(out or Path("runs") / "new")
@@ -275,36 +294,17 @@ def _train(options: dict[str, Any], out: Path | None, json: bool) -> None:
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
     )
     try:
-        with ProgressBar(run.training.epochs) as bar:
-            result = start(run, graph, [bar], out)
-    except KeyboardInterrupt:
-        raise Interrupted(_interrupted(out)) from None
+        with stoppable(out) as interruption, ProgressBar(run.training.epochs) as bar:
+            result = start_run(run, graph, [bar], out, interval=interval, interruption=interruption)
     finally:
         with suppress(OSError):
             out.rmdir()  # nothing was written to it
-    score = result.score
-    if json:
-        print_json(result.to_json())
-        return
-    test = "" if score.test is None else f"test {score.test:.4f} (micro-F1) "
-    typer.echo(
-        f"{test}at epoch {score.best_epoch} of {score.epochs}, the best on validation "
-        f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
-        f"peak memory {size(score.peak_bytes)}; run in {out}"
-    )
+    report(result, json)
 
 
 def _tell(plan: MemoryPlan, run: Run) -> None:
     plan.check(run)
     say(str(plan))
-
-
-def _interrupted(out: Path) -> str:
-    if not (out / "config.json").is_file():
-        return "interrupted before training began; nothing was written"
-    if not (out / "model.safetensors").is_file():
-        return f"interrupted in the first epoch; the run is in {out}, without a model"
-    return f"interrupted; the run is in {out}, with the best model so far (graphfm evaluate {out})"
 
 
 def _list(text: str | None, kind: type[Any] = str) -> Any:

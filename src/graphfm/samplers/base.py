@@ -36,6 +36,10 @@ class Sampler(ABC):
         """Be told how large the gradients of the training nodes' losses are."""
         raise AssertionError(f"{type(self).__name__} wants no gradients")
 
+    def state(self) -> dict[str, Tensor]:
+        """What `snapshot` left and batches depend on; all else follows from graph and settings."""
+        return {}
+
     @abstractmethod
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         """About how large each layer of a batch will be, input first."""

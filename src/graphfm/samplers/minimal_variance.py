@@ -38,6 +38,9 @@ class MinimalVarianceSampler(LayerSampler):
         self.probability = torch.ones(self.adjacency.graph.num_nodes, device=norms.device)
         self.probability[self.train_ids] = probability.float()
 
+    def state(self) -> dict[str, Tensor]:
+        return {"probability": self.probability}
+
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
         steps = -(-self.train_ids.numel() // self.batch_size)
         chosen = Inclusion(self.probability[self.train_ids], rng)

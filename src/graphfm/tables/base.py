@@ -9,6 +9,8 @@ from torch import Tensor
 class NodeTable(ABC):
     """Rows of fixed or past values. The last row is a sink that padding may overwrite."""
 
+    rows: Tensor  # [num_nodes + 1, width] all of them, as they are kept
+
     @abstractmethod
     def pull(self, ids: Tensor) -> Tensor:
         """Return a detached float32 copy of the rows, on the compute device."""

@@ -104,8 +104,8 @@ class CapturedSteps:
         return Recording(graph, seeds, counts)
 
 
-def groups(batches: Iterable[Tensor]) -> Iterator[list[Tensor]]:
-    """The batches, as many at a time as a recording may hold."""
+def groups(batches: Iterable[Tensor], size: int) -> Iterator[list[Tensor]]:
+    """The batches, so many at a time."""
     rest = iter(batches)
-    while group := list(islice(rest, GROUP)):
+    while group := list(islice(rest, size)):
         yield group

@@ -6,7 +6,8 @@ import itertools
 import json
 import platform
 import re
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,71 +17,120 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
-from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
-from graphfm.data import naming
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import atomic_path
-from graphfm.model import Model
+from graphfm.files import atomic_path, remove_unfinished, sole_user
 from graphfm.run import Run
+from graphfm.training.checkpoints import Checkpoints
+from graphfm.training.interval import Interval
+from graphfm.training.stopped import Stopped
 from graphfm.training.watcher import EpochRecord, Score, Watcher
 from graphfm.version import VERSION
 
-CONFIG, METRICS, WEIGHTS, RESULT, PICTURE = (
-    "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png",
+CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
+    "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
 )  # fmt: skip
 
 
 class RunFolder(Watcher):
     """Writes `config.json` at the start, a line per epoch, the weights at every best epoch."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path, self.identity = path, identity
+        self.checkpoints = Checkpoints(path / CHECKPOINTS)
         self._records: list[EpochRecord] = []
 
     @classmethod
-    def create(cls, path: Path, run: Run, graph: Graph) -> RunFolder:
-        """Make a folder at `path`, which must be new or empty."""
+    @contextmanager
+    def create(cls, path: Path, run: Run, graph: Graph, interval: Interval) -> Iterator[RunFolder]:
+        """A folder at `path`, which must be new or empty, for this process alone."""
         check_free(path)
+        config = _describe(run, graph, interval)
+        folder = cls(path, identity_of(config))
         try:
             path.mkdir(parents=True, exist_ok=True)
-            folder = cls(path)
-            folder._write_json(CONFIG, _describe(run, graph))
         except OSError as error:
             raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
-        return folder
+        with sole_user(path):
+            check_free(path)  # another may have been here
+            folder._write_json(CONFIG, config)
+            try:
+                yield folder
+            except Stopped:
+                raise
+            except Exception:
+                folder.discard()
+                raise
+
+    @classmethod
+    @contextmanager
+    def reopen(cls, path: Path, config: Mapping[str, Any]) -> Iterator[RunFolder]:
+        """The folder of a run that goes on, for this process alone."""
+        with sole_user(path):
+            folder = cls(path, identity_of(config))
+            try:
+                remove_unfinished(path)
+                folder.checkpoints.clean()
+            except OSError as error:
+                raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+            yield folder
+
+    def on_begin(self, records: Sequence[EpochRecord]) -> None:
+        self._records = list(records)
+        with atomic_path(self.path / METRICS) as unfinished:
+            unfinished.write_text("".join(map(_line, records)))
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
         self._records.append(record)
         with (self.path / METRICS).open("a") as stream:
-            stream.write(json.dumps(asdict(record)) + "\n")
+            stream.write(_line(record))
 
     def on_best(self, backbone: Backbone) -> None:
-        with atomic_path(self.path / WEIGHTS) as unfinished:
-            save_file(backbone.state_dict(), unfinished)
+        try:
+            with atomic_path(self.path / WEIGHTS) as unfinished:
+                save_file(backbone.state_dict(), unfinished)
+        except SafetensorError as error:  # its own word for a full disk
+            raise OSError(str(error)) from None
 
     def finish(self, score: Score) -> None:
-        """Write the result and the picture of the curves."""
-        self._write_json(RESULT, asdict(score))
+        """Write the picture of the curves, and the result: what has one is finished."""
         from graphfm.training.curves import draw_curves
 
         with atomic_path(self.path / PICTURE) as unfinished:
             draw_curves(self._records, score, unfinished)
+        self._write_json(RESULT, asdict(score))
 
     def discard(self) -> None:
-        """Leave nothing of a run that failed before it had a model."""
-        if not (self.path / WEIGHTS).exists():
+        """Leave nothing of a run that failed before it had a model or a checkpoint."""
+        if not (self.path / WEIGHTS).exists() and self.checkpoints.is_empty:
             with suppress(OSError):
+                self.checkpoints.remove()
                 for name in (CONFIG, METRICS):
                     (self.path / name).unlink(missing_ok=True)
                 self.path.rmdir()
 
     def _write_json(self, name: str, record: dict[str, Any]) -> None:
-        with atomic_path(self.path / name) as unfinished:
-            unfinished.write_text(json.dumps(record, indent=2) + "\n")
+        try:
+            with atomic_path(self.path / name) as unfinished:
+                unfinished.write_text(json.dumps(record, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write to {self.path}: {error.strerror or error}") from None
+
+
+def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same for a checkpoint to be of this run."""
+    graph, device = config["graph"].get("fingerprint"), config["machine"].get("kind")
+    known: dict[str, Any] = json.loads(
+        json.dumps({"run": config["run"], "graph": graph, "device": device})
+    )
+    return known
+
+
+def _line(record: EpochRecord) -> str:
+    return json.dumps(asdict(record)) + "\n"
 
 
 def check_free(path: Path) -> None:
@@ -103,49 +153,6 @@ def check_free(path: Path) -> None:
                 place.rmdir()
 
 
-def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
-    """The run, its model, and what its config says of the graph."""
-    config = _read_config(path / CONFIG)
-    weights = path / WEIGHTS
-    if not weights.is_file():
-        raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
-    try:
-        run, graph = Run.from_json(config["run"]), config["graph"]
-        names = naming.as_names("class_names", graph["class_names"])
-        naming.check_names("class_names", names, graph["num_classes"])
-        backbone = make_backbone(
-            run.backbone, graph["num_features"], graph["num_classes"], **run.backbone_settings
-        )
-        model = Model(
-            backbone=backbone,
-            num_features=graph["num_features"],
-            num_classes=graph["num_classes"],
-            multi_label=graph["multi_label"],
-            class_names=names,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise InputError(f"{path / CONFIG} is not the config of a run: {error}") from None
-    try:
-        backbone.load_state_dict(load_file(weights))
-    except (SafetensorError, RuntimeError, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{weights} is damaged or does not fit its config ({reason})") from None
-    return run, model, graph
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        missing = f"it has no {path.name}" if path.parent.is_dir() else "there is no such folder"
-        raise InputError(f"{path.parent} is no run: {missing}; give the folder of a training")
-    try:
-        config = json.loads(path.read_text())
-    except (ValueError, OSError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    if not isinstance(config, dict):
-        raise InputError(f"{path} is not the config of a run: expected a JSON object")
-    return config
-
-
 def versions() -> dict[str, str]:
     """Of the programs that decide the numbers."""
     return {
@@ -161,7 +168,7 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {"device": _device_name(device), "threads": torch.get_num_threads()}
 
 
-def _describe(run: Run, graph: Graph) -> dict[str, Any]:
+def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
     return {
         "run": run.to_json(),
         "graph": {
@@ -174,8 +181,9 @@ def _describe(run: Run, graph: Graph) -> dict[str, Any]:
             "fingerprint": graph.fingerprint,
             "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
         },
+        "checkpoint_every": str(interval),
         "versions": versions(),
-        "machine": machine(graph.device),
+        "machine": {**machine(graph.device), "kind": graph.device.type},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -1,13 +1,11 @@
-"""The loop: step, epoch, evaluate, keep the best."""
+"""One step, one epoch, one evaluation."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
-from itertools import islice
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,8 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch, Rows
 from graphfm.data.graph import Graph
-from graphfm.diagnostics.staleness import AgeMeter, staleness
-from graphfm.errors import InputError
+from graphfm.diagnostics.staleness import AgeMeter
 from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
@@ -27,13 +24,18 @@ from graphfm.ops.loss import backward
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.tables.device import DeviceTable, places
 from graphfm.training.adam import Adam
-from graphfm.training.capture import CapturedSteps, groups, why_not_captured
+from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
 from graphfm.training.inference import LayerwiseInference
+from graphfm.training.loop import Loop
 from graphfm.training.objective import Objective, gradient_norms, micro_f1
+from graphfm.training.position import Position
 from graphfm.training.precision import rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
 from graphfm.training.start import as_set, check_trainable, seeded
-from graphfm.training.watcher import EpochRecord, Score, Watcher
+from graphfm.training.watcher import Score, Watcher
+
+if TYPE_CHECKING:
+    from graphfm.training.keeper import Keeper
 
 
 class Trainer:
@@ -76,6 +78,7 @@ class Trainer:
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
         self.totals = torch.zeros(2, device=graph.device)  # of the epoch: losses, what they weigh
+        self.position: Position | None = None  # in the epoch, while there is one
         self.not_captured = why_not_captured(self)  # the reason, if there is one
         self.take: Callable[[Sequence[Tensor]], None] = self._take
         if self.not_captured is None:
@@ -105,10 +108,10 @@ class Trainer:
             table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
-    def fit(self, watchers: Sequence[Watcher] = ()) -> Score:
+    def fit(self, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
         with seeded(self.training.seed, self.graph.device), as_set(self.training):
-            return self._fit(watchers)
+            return Loop(self, watchers, keeper).run()
 
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
@@ -191,98 +194,37 @@ class Trainer:
             logits = self.backbone.decode(self.refresh_histories()[mask])
         self.method.sampler.snapshot(gradient_norms(logits, self.graph.y[mask]))
 
-    def epoch(self) -> float:
-        """One pass over the sampler's batches; returns the mean loss of training nodes."""
-        if self.method.sampler.wants_gradients:
-            self._snapshot()
+    def epoch(self, after_step: Callable[[], None] = lambda: None) -> float:
+        """One pass over the sampler's batches; returns the mean loss of training nodes.
+
+        One that was left in `after_step`, by an error or in another process, is taken up again.
+        """
+        sampler = self.method.sampler
+        if self.position is None:
+            if sampler.wants_gradients:
+                self._snapshot()
+            self.totals.zero_()
+            self.position = Position(self.rng.get_state())
         self.backbone.train()
-        self.totals.zero_()
-        batches = iter(self.method.sampler.epoch(self.rng))
+        rest = self.position.rest(sampler, self.rng, self.training.steps_per_epoch)
         with as_set(self.training):
-            for group in groups(islice(batches, self.training.steps_per_epoch or None)):
+            for group in groups(rest, GROUP if self.not_captured is None else 1):
                 self.take(group)
+                self.position.steps += len(group)
+                after_step()
+        self.position = None
         self.schedule.step()
         return float(self.totals[0] / self.totals[1])
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
         """Exact scores of the weights as they are."""
-        return {split: self._score(*self._outputs(split)) for split in splits}
+        return {split: self.score(*self.outputs(split)) for split in splits}
 
-    def _outputs(self, split: str) -> tuple[Tensor, Tensor]:
+    def outputs(self, split: str) -> tuple[Tensor, Tensor]:
+        """Exact outputs of the nodes of a split, and their labels."""
         ids = self.graph.mask(split).nonzero().squeeze(1)
         return self.infer(self.backbone, self.x, ids), self.graph.y[ids]
 
-    def _score(self, logits: Tensor, y: Tensor) -> float | None:
+    def score(self, logits: Tensor, y: Tensor) -> float | None:
+        """Micro-F1; None of no nodes."""
         return micro_f1(logits, y) if y.size(0) else None
-
-    def _validate(self, epoch: int) -> float | None:
-        logits, y = self._outputs("val")
-        if not bool(torch.isfinite(logits).all()):
-            raise InputError(
-                f"the outputs are not finite after epoch {epoch}; lower lr, or set clip"
-            )
-        if self.training.refresh_histories:
-            self.refresh_histories()
-        return self._score(logits, y)
-
-    def _staleness(self, epoch: int) -> tuple[dict[str, float | None], ...] | None:
-        every = self.training.staleness_every
-        if every == 0 or epoch % every:
-            return None
-        assert self.ages is not None
-        return tuple(
-            {
-                name: value if math.isfinite(value) else None
-                for name, value in (asdict(layer) | self._age(layer.depth)).items()
-            }
-            for layer in staleness(self)
-        )
-
-    def _age(self, depth: int) -> dict[str, float]:
-        assert self.ages is not None
-        if depth == 1 and self.method.estimator.first_hop is not None:
-            return {}  # known exactly, and never read from the past
-        ages = self.ages.summary(depth - 1)
-        return {"age": ages.mean, "oldest": ages.max, "never_written": ages.never}
-
-    def _fit(self, watchers: Sequence[Watcher]) -> Score:
-        settings, best, best_epoch, seconds = self.training, -1.0, 0, list[float]()
-        best_state: dict[str, Tensor] = {}
-        used, most_seconds = self.prepare_seconds, settings.max_seconds or math.inf
-        best_stale: tuple[dict[str, float | None], ...] | None = None
-        for number in range(1, settings.epochs + 1):
-            lr, started = float(self.schedule.get_last_lr()[0]), time.perf_counter()
-            loss = self.epoch()
-            seconds.append(time.perf_counter() - started)
-            used += seconds[-1]
-            if not math.isfinite(loss):
-                raise InputError(f"the loss is {loss} in epoch {number}; lower lr, or set clip")
-            val, stale = None, self._staleness(number)  # before a refresh, if there is one
-            last = number == settings.epochs or used >= most_seconds
-            if number % settings.eval_every == 0 or last:
-                val = self._validate(number)
-            improved = val is not None and val > best
-            if val is not None and improved:
-                best, best_epoch, best_stale = val, number, stale
-                best_state = {k: v.clone() for k, v in self.backbone.state_dict().items()}
-            record = EpochRecord(number, loss, val, lr, seconds[-1], stale)
-            for watcher in watchers:
-                watcher.on_epoch(record, best)
-                if improved:
-                    watcher.on_best(self.backbone)
-            if last or (val is not None and 0 < settings.patience <= number - best_epoch):
-                break
-        self.backbone.load_state_dict(best_state)
-        return Score(
-            val=best,
-            test=self.evaluate(("test",))["test"],
-            best_epoch=best_epoch,
-            epochs=len(seconds),
-            seconds_per_epoch=float(torch.tensor(seconds).median()),
-            seconds_to_best=self.prepare_seconds + sum(seconds[:best_epoch]),
-            prepare_seconds=self.prepare_seconds,
-            nodes_per_step=self.touched["nodes"] / self.touched["steps"],
-            edges_per_step=self.touched["edges"] / self.touched["steps"],
-            staleness=best_stale,
-            peak_bytes=self.memory.peak(),
-        )

@@ -1,5 +1,6 @@
 """What a training tells of itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphfm.backbones.base import Backbone
@@ -36,6 +37,9 @@ class Score:
 
 class Watcher:
     """Told of what happens; does nothing by default."""
+
+    def on_begin(self, records: Sequence[EpochRecord]) -> None:
+        """Training begins, or goes on after these epochs."""
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
         """An epoch ended; `best` is the best validation score so far, -1 before there is any."""

@@ -1,0 +1,50 @@
+"""How a training ends on the command line: with a score, or with a line that says how to go on."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from graphfm.api import Result
+from graphfm.cli.output import Interrupted, print_json
+from graphfm.memory import size
+from graphfm.training.interruption import Interruption
+from graphfm.training.stopped import Stopped
+
+
+@contextmanager
+def stoppable(out: Path) -> Iterator[Interruption]:
+    """A training in the folder `out` that signals may stop."""
+    interruption = Interruption()
+    try:
+        yield interruption
+    except Stopped as stopped:
+        code = 128 + (interruption.number or signal.SIGINT)
+        kept = "" if stopped.kept else ", as of the checkpoint before"
+        raise Interrupted(_how_to_go_on(out, kept), code) from None
+    except KeyboardInterrupt:
+        raise Interrupted(_how_to_go_on(out)) from None
+
+
+def report(result: Result, json: bool) -> None:
+    """The score, for a person or a program."""
+    if json:
+        print_json(result.to_json())
+        return
+    score = result.score
+    test = "" if score.test is None else f"test {score.test:.4f} (micro-F1) "
+    typer.echo(
+        f"{test}at epoch {score.best_epoch} of {score.epochs}, the best on validation "
+        f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
+        f"peak memory {size(score.peak_bytes)}; run in {result.out}"
+    )
+
+
+def _how_to_go_on(out: Path, remark: str = "") -> str:
+    if not (out / "config.json").is_file():
+        return "interrupted before training began; nothing was written"
+    model = (out / "model.safetensors").is_file()
+    evaluate = f"; its best model so far: graphfm evaluate {out}" if model else ""
+    return f"interrupted; to go on{remark}: graphfm train --resume {out}{evaluate}"

@@ -1,0 +1,148 @@
+"""States of a training in files: written beside and renamed, checked before they are used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from graphfm.errors import InputError
+from graphfm.files import atomic_path, remove_unfinished
+
+FORMAT = 1  # raise it when a state of the same form would mean something else
+KEPT = 2
+log = logging.getLogger("graphfm")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One that was found whole."""
+
+    tensors: Path
+    record: Mapping[str, Any]
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """Its tensors: `keys()`, `get_tensor(name)`."""
+        try:
+            with safe_open(self.tensors, framework="pt") as stream:
+                yield stream
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
+
+
+class Checkpoints:
+    """The last two states in a folder: `3.safetensors`, and `3.json` with all that is no tensor.
+
+    The JSON comes last, and holds the digest of the tensors and its own: what is killed while it
+    writes leaves the one before, and what was changed since is known by it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+        """Keep a state, and of those before it the last. An OSError leaves these as they were."""
+        self.folder.mkdir(exist_ok=True)
+        number = max(self._numbers("*"), default=0) + 1
+        path = self._path(number, "safetensors")
+        try:
+            with atomic_path(path, durable=True) as unfinished:
+                save_file({name: rows.contiguous() for name, rows in tensors.items()}, unfinished)
+            about = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+            state = {"format": FORMAT, "tensors": about, **record}
+            with atomic_path(self._path(number, "json"), durable=True) as unfinished:
+                unfinished.write_text(json.dumps({"state": state, "sha256": _digest(state)}))
+        except (OSError, SafetensorError) as error:
+            self._remove(number)
+            if isinstance(error, SafetensorError):  # its own word for a full disk
+                raise OSError(" ".join(str(error).split())) from None
+            raise
+        self._prune(KEPT)
+
+    def newest(self) -> Checkpoint | None:
+        """The newest that is whole; says which are not. None where there is no such one."""
+        if not self.folder.is_dir():
+            return None
+        found = sorted(self._numbers("*.json"), reverse=True)
+        for number in found:
+            try:
+                return self._read(number)
+            except InputError:
+                raise
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                path, reason = self._path(number, "json"), " ".join(str(error).split())[:200]
+                log.warning("%s cannot be used (%s); trying the one before", path, reason)
+        if found:
+            log.warning("no checkpoint in %s can be used; starting from the beginning", self.folder)
+        return None
+
+    def clean(self) -> None:
+        """Remove what a process that was killed left behind, and what cannot be used."""
+        if self.folder.is_dir():
+            remove_unfinished(self.folder)
+            for number in set(self._numbers("*.safetensors")) - set(self._numbers("*.json")):
+                self._remove(number)
+
+    def keep_last(self) -> None:
+        """Remove all but the newest."""
+        self._prune(1)
+
+    def remove(self) -> None:
+        """Remove them all, and the folder."""
+        if self.folder.is_dir():
+            self._prune(0)
+            remove_unfinished(self.folder)
+            self.folder.rmdir()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._numbers("*.json")
+
+    def _read(self, number: int) -> Checkpoint:
+        whole = json.loads(self._path(number, "json").read_text(encoding="utf-8"))
+        state, path = whole["state"], self._path(number, "safetensors")
+        if whole["sha256"] != _digest(state):
+            raise ValueError("its contents are not those that were written")
+        if state["format"] != FORMAT:
+            raise InputError(f"{path} is of format {state['format']}; this program writes {FORMAT}")
+        if path.stat().st_size != state["tensors"]["bytes"]:
+            raise ValueError(f"{path.name} is cut short")
+        if _sha256(path) != state["tensors"]["sha256"]:
+            raise ValueError(f"the contents of {path.name} are not those that were written")
+        return Checkpoint(path, state)
+
+    def _prune(self, kept: int) -> None:
+        numbers = sorted(self._numbers("*"))
+        for number in numbers[: len(numbers) - kept]:
+            self._remove(number)
+
+    def _remove(self, number: int) -> None:
+        with suppress(OSError):
+            self._path(number, "json").unlink(missing_ok=True)  # first: it vouches for the other
+            self._path(number, "safetensors").unlink(missing_ok=True)
+
+    def _numbers(self, pattern: str) -> list[int]:
+        names = {path.stem for path in self.folder.glob(pattern) if not path.name.startswith(".")}
+        return [int(name) for name in names if name.isascii() and name.isdecimal()]
+
+    def _path(self, number: int, kind: str) -> Path:
+        return self.folder / f"{number}.{kind}"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()

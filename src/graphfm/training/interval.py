@@ -1,0 +1,62 @@
+"""How often a checkpoint is written."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from graphfm.errors import InputError
+
+SECONDS = 45.0  # with the writing and a slow step, less than a minute is lost
+SHARE = 0.04  # of the time, at most, goes into checkpoints
+FORM = re.compile(r"(\d+(?:\.\d+)?) *(s|seconds?|steps?)?")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """After so many seconds or steps. By default seconds, more where writing takes long."""
+
+    seconds: float | None = None
+    steps: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Interval:
+        """'auto', '30' or '30s' (seconds), '500 steps', or '0' for never."""
+        if text == "auto":
+            return cls()
+        found = FORM.fullmatch(text.strip())
+        if found is None or not float(found[1]) < 1e9:
+            raise InputError(
+                f"checkpoint-every is {text!r}; expected seconds (30), steps (500steps), auto, or "
+                "0 for no checkpoints"
+            )
+        number, unit = float(found[1]), found[2] or "s"
+        if not unit.startswith("step"):
+            return cls(seconds=number)
+        if number != int(number):
+            raise InputError(f"checkpoint-every is {text!r}; expected a whole number of steps")
+        return cls(steps=int(number))
+
+    def __str__(self) -> str:
+        if self.steps is not None:
+            return f"{self.steps}steps"
+        return "auto" if self.seconds is None else f"{self.seconds:g}s"
+
+    @property
+    def never(self) -> bool:
+        return self.seconds == 0 or self.steps == 0
+
+    def is_due(self, seconds: float, steps: int, cost: float) -> bool:
+        """Since the last checkpoint, which took `cost` seconds."""
+        if self.never:
+            return False
+        if self.steps is not None:
+            return steps >= self.steps
+        return seconds >= self.wait(cost)
+
+    def wait(self, cost: float) -> float:
+        """Seconds between checkpoints."""
+        if self.steps is not None:
+            return math.inf
+        return max(SECONDS, cost / SHARE) if self.seconds is None else self.seconds

@@ -1,0 +1,130 @@
+"""Epoch after epoch until it is enough, and then back to the best of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import torch
+
+from graphfm.diagnostics.staleness import staleness
+from graphfm.training.not_finite import NotFinite
+from graphfm.training.progress import Progress
+from graphfm.training.watcher import EpochRecord, Score, Watcher
+
+if TYPE_CHECKING:
+    from graphfm.training.keeper import Keeper
+    from graphfm.training.trainer import Trainer
+
+Staleness = tuple[dict[str, float | None], ...] | None
+
+
+class Loop:
+    """Trains to the end. All that it knows is in `progress`, so that a keeper can save it."""
+
+    def __init__(
+        self, trainer: Trainer, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None
+    ) -> None:
+        self.trainer, self.watchers, self.keeper = trainer, watchers, keeper
+        self.progress = Progress(prepare_seconds=trainer.prepare_seconds)
+
+    def run(self) -> Score:
+        """Train, go back to the best epoch, and look at the test nodes there."""
+        trainer, progress, keeper = self.trainer, self.progress, self.keeper
+        if keeper is not None:
+            keeper.restore(trainer, progress)
+        for watcher in self.watchers:
+            watcher.on_begin(progress.records)
+        while not progress.is_over(trainer.training):
+            self._epoch(len(progress.records) + 1)
+        if keeper is not None:
+            keeper.finish(trainer, progress)
+        trainer.backbone.load_state_dict(progress.best_weights)
+        return self._score()
+
+    def _epoch(self, number: int) -> None:
+        trainer, progress = self.trainer, self.progress
+        lr = float(trainer.schedule.get_last_lr()[0])
+        loss, seconds = self._train()
+        if not math.isfinite(loss):
+            raise NotFinite(f"the loss is {loss}", number)
+        val, stale = None, self._staleness(number)  # before a refresh, if there is one
+        last = progress.ends_with(number, progress.seconds + seconds, trainer.training)
+        if number % trainer.training.eval_every == 0 or last:
+            val = self._validate(number)
+        record = EpochRecord(number, loss, val, lr, seconds, stale)
+        if improved := progress.add(record):
+            progress.keep(trainer.backbone)
+        for watcher in self.watchers:
+            watcher.on_epoch(record, progress.best_value)
+            if improved:
+                watcher.on_best(trainer.backbone)
+        if self.keeper is not None:
+            self.keeper.between(trainer, progress)
+
+    def _train(self) -> tuple[float, float]:
+        """One epoch, or what is left of it: its loss, and the seconds it took without keeping."""
+        trainer, progress, keeper = self.trainer, self.progress, self.keeper
+        started = time.perf_counter() - progress.epoch_seconds
+        if keeper is None:
+            loss = trainer.epoch()
+            return loss, time.perf_counter() - started
+
+        def keep() -> None:
+            nonlocal started
+            now = time.perf_counter()
+            progress.epoch_seconds = now - started
+            keeper.between(trainer, progress)
+            started += time.perf_counter() - now
+
+        loss = trainer.epoch(keep)
+        return loss, time.perf_counter() - started
+
+    def _validate(self, number: int) -> float | None:
+        trainer = self.trainer
+        logits, y = trainer.outputs("val")
+        if not bool(torch.isfinite(logits).all()):
+            raise NotFinite("the outputs are not finite", number)
+        if trainer.training.refresh_histories:
+            trainer.refresh_histories()
+        return trainer.score(logits, y)
+
+    def _staleness(self, number: int) -> Staleness:
+        every = self.trainer.training.staleness_every
+        if every == 0 or number % every:
+            return None
+        return tuple(
+            {
+                name: value if math.isfinite(value) else None
+                for name, value in (asdict(layer) | self._age(layer.depth)).items()
+            }
+            for layer in staleness(self.trainer)
+        )
+
+    def _age(self, depth: int) -> dict[str, float]:
+        assert self.trainer.ages is not None
+        if depth == 1 and self.trainer.method.estimator.first_hop is not None:
+            return {}  # known exactly, and never read from the past
+        ages = self.trainer.ages.summary(depth - 1)
+        return {"age": ages.mean, "oldest": ages.max, "never_written": ages.never}
+
+    def _score(self) -> Score:
+        trainer, progress = self.trainer, self.progress
+        assert progress.best is not None  # the last epoch is always evaluated
+        seconds = [record.seconds for record in progress.records]
+        return Score(
+            val=progress.best_value,
+            test=trainer.evaluate(("test",))["test"],
+            best_epoch=progress.best.epoch,
+            epochs=len(seconds),
+            seconds_per_epoch=float(torch.tensor(seconds).median()),
+            seconds_to_best=progress.prepare_seconds + sum(seconds[: progress.best.epoch]),
+            prepare_seconds=progress.prepare_seconds,
+            nodes_per_step=trainer.touched["nodes"] / trainer.touched["steps"],
+            edges_per_step=trainer.touched["edges"] / trainer.touched["steps"],
+            staleness=progress.best.staleness,
+            peak_bytes=trainer.memory.peak(),
+        )

@@ -1,0 +1,106 @@
+"""A run that was stopped anywhere and taken up again ends with the same bits, by every method."""
+
+import json
+
+import pytest
+
+from graphfm import resume
+from graphfm.api import start
+from graphfm.methods import METHODS
+from graphfm.run import Run, backbone_of
+from graphfm.training.stopped import Stopped
+from tests.reliability.runs import StopAfter, differences
+
+SMALL = {
+    "batch_size": 7, "parts": 6, "parts_per_batch": 1, "budget": 20, "coverage": 5, "fanout": (2,),
+    "nodes_per_layer": (12,), "compensate": True, "edge_drop": 0.1,
+}  # fmt: skip
+NETWORK = {"hidden": 6, "layers": 3, "dropout": 0.3, "batch_norm": True}
+HISTORIES = {"staleness_every": 2, "history": "bf16"}
+
+
+@pytest.fixture(autouse=True)
+def _no_picture(monkeypatch):
+    """Pictures take longer than these trainings."""
+    monkeypatch.setattr("graphfm.training.curves.draw_curves", lambda *given: given[2].touch())
+
+
+def settled(method, **options):
+    """A small run by a method, with all that has a state of its own."""
+    takes = Run.make(method=method)
+    options = {k: v for k, v in SMALL.items() if k in takes.method_settings} | options
+    options |= {k: v for k, v in NETWORK.items() if k in takes.backbone_settings}
+    if METHODS[method]().estimator.keeps_history:
+        options |= HISTORIES
+    return Run.make(
+        dataset="in-memory", method=method, backbone=backbone_of(method), device="cpu", epochs=4,
+        schedule="cosine", lr=0.05, weight_decay=1e-3, clip=1.0, eval_every=2, **options,
+    )  # fmt: skip
+
+
+def looks(run, graph, out):
+    """How often a run may be stopped."""
+    counter = StopAfter(10**9)
+    start(run, graph, out=out, interruption=counter)
+    return 10**9 - counter.left
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, method):
+    graph, run = make_graph(undirected=True), settled(method)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    number = looks(run, graph, whole)
+    assert differences(whole, whole) == []
+    with pytest.raises(Stopped):
+        start(run, graph, out=parts, interruption=StopAfter(max(number // 3, 1)))
+    with pytest.raises(Stopped):
+        resume(parts, graph, interruption=StopAfter(max(number // 3, 1)))
+    resume(parts, graph)
+    assert differences(whole, parts) == []
+
+
+@pytest.mark.parametrize("method", ["graphfm-ib", "graphfm-ob", "mvs-gcn"])
+def test_stopped_after_every_single_step_it_ends_the_same(make_graph, tmp_path, method):
+    graph, run = make_graph(), settled(method, refresh_histories=True)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    number = looks(run, graph, whole)
+    stops = 0
+    try:
+        start(run, graph, out=parts, interruption=StopAfter(1))
+    except Stopped:
+        stops = 1
+    while not (parts / "result.json").exists():
+        try:
+            resume(parts, graph, interruption=StopAfter(1))
+        except Stopped:
+            stops += 1
+    assert stops == number
+    assert differences(whole, parts) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_bits(make_graph, tmp_path, method):
+    graph, run = make_graph(), settled(method)
+    for name in ("one", "other"):
+        start(run, graph, out=tmp_path / name)
+    assert differences(tmp_path / "one", tmp_path / "other") == []
+
+
+@pytest.mark.parametrize("method", ["graphsage", "graphfm-ob"])
+def test_another_seed_gives_other_bits(make_graph, tmp_path, method):
+    for seed in (0, 1):
+        start(settled(method, seed=seed), make_graph(), out=tmp_path / str(seed))
+    found = differences(tmp_path / "0", tmp_path / "1")
+    assert {"model", "metrics", "random.sampler"} <= set(found)
+
+
+def test_patience_and_best_epoch_survive(make_graph, tmp_path):
+    graph = make_graph()
+    run = Run.make(dataset="in-memory", epochs=500, patience=4, lr=0.05, hidden=8, device="cpu")
+    start(run, graph, out=tmp_path / "whole")
+    epochs = json.loads((tmp_path / "whole" / "result.json").read_text())["epochs"]
+    assert epochs < 500
+    with pytest.raises(Stopped):
+        start(run, graph, out=tmp_path / "parts", interruption=StopAfter(2 * (epochs - 2)))
+    resume(tmp_path / "parts", graph)
+    assert differences(tmp_path / "whole", tmp_path / "parts") == []
