@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from graphfm.errors import InputError
 
+UNFINISHED = re.compile(r"\..*\.\d+\.unfinished")  # what `atomic_path` writes to
 log = logging.getLogger("graphfm")
 
 
@@ -38,8 +40,9 @@ def atomic_path(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 def remove_unfinished(folder: Path) -> None:
     """Remove what a process that was killed had begun to write to a folder; nobody may be at it."""
-    for path in folder.glob(".*.unfinished"):
-        path.unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if UNFINISHED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def cache_folder(name: str) -> Path:

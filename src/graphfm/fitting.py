@@ -56,9 +56,9 @@ def fit_in(
         raise NotFinite(error.what, error.epoch, where) from None
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
+        more = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
         raise InputError(
-            f"cannot write to {folder.path}: {reason}; mend that and go on with 'graphfm train "
-            f"--resume {folder.path}'"
+            f"cannot write to {folder.path}: {reason}; make room, or see who may write there{more}"
         ) from None
 
 

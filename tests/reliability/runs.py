@@ -1,6 +1,7 @@
 """What is compared of two runs that should be the same, and how one is stopped on its way."""
 
 import json
+import re
 from pathlib import Path
 
 import torch
@@ -57,5 +58,7 @@ def differences(one: Path, other: Path) -> list[str]:
     return sorted(key for key in {**first, **second} if first.get(key) != second.get(key))
 
 
-def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+def files(folder: Path) -> list[str]:
+    """All there is, whatever the number of a checkpoint, which says how often one was written."""
+    names = (str(path.relative_to(folder)) for path in folder.rglob("*"))
+    return sorted(re.sub(r"/\d+\.", "/N.", name) for name in names)

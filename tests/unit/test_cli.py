@@ -32,10 +32,12 @@ from graphfm.methods import METHODS
 from graphfm.run import Run
 from graphfm.training.folder import RunFolder
 from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
 SMALL = "synthetic:small:0.02"
 TRAIN = ("train", "--dataset", SMALL, "--epochs", "2", "--device", "cpu")
 FILES = {"config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png"}
+KEPT = {"checkpoints", "checkpoints/1.json", "checkpoints/1.safetensors"}
 PROMISED = {
     "dataset", "method", "backbone", "layers", "test", "val", "best_epoch", "epochs",
     "seconds_per_epoch", "peak_bytes", "out",
@@ -143,7 +145,7 @@ def test_train_says_on_stderr_what_it_trains_on(trained):
 
 def test_a_run_folder_holds_five_files_that_can_be_read(trained):
     out, ended = trained
-    assert tree(out) == FILES
+    assert tree(out) == FILES | KEPT
     config = json.loads((out / "config.json").read_text())
     assert config["run"]["dataset"] == SMALL
     assert config["versions"]["torch"] == torch.__version__
@@ -161,7 +163,7 @@ def test_without_out_and_json_a_new_folder_is_named_in_one_line_for_people(here)
     assert first.out.startswith("test 0.")
     assert first.out.endswith("run in runs/synthetic-small-0.02-full-sage\n")
     assert second.out.endswith("run in runs/synthetic-small-0.02-full-sage-2\n")
-    assert set(os.listdir("runs/synthetic-small-0.02-full-sage-2")) == FILES
+    assert tree(here / "runs" / "synthetic-small-0.02-full-sage-2") == FILES | KEPT
 
 
 def test_the_same_seed_gives_the_same_numbers(trained):
@@ -203,7 +205,7 @@ def test_options_reach_the_run():
 def test_an_empty_folder_is_as_good_as_a_new_one(here):
     (here / "empty").mkdir()
     assert graphfm(*TRAIN, "--out", "empty").code == 0
-    assert set(os.listdir("empty")) == FILES
+    assert tree(here / "empty") == FILES | KEPT
 
 
 def test_a_graph_without_test_nodes_has_no_test_score(here):
@@ -704,12 +706,12 @@ def test_a_run_without_weights_says_so(run):
 
 
 def test_too_little_memory_gets_one_line_and_leaves_nothing(here, monkeypatch):
-    monkeypatch.setattr("graphfm.cli.train.start", lambda *_: torch.empty(1 << 50))
+    monkeypatch.setattr(Trainer, "step", lambda *_: torch.empty(1 << 50))
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
-    assert ended.err.splitlines()[2:] == [
-        "graphfm: there is not enough memory; use a smaller graph, or a lower --hidden or --layers"
-    ]
+    (line,) = ended.err.splitlines()[2:]
+    assert line.startswith("graphfm: memory ran out (memory, about: graph ")
+    assert " free); use a method that samples, such as graphfm-ib, or a lower --hidden" in line
     assert tree(here) == set()
 
 
@@ -720,7 +722,10 @@ def test_a_full_disk_gets_one_line(here, monkeypatch):
     monkeypatch.setattr(RunFolder, "on_epoch", fail)
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
-    assert "No space left on device: 'run/metrics.jsonl'" in ended.err.splitlines()[2]
+    assert ended.err.splitlines()[2:] == [
+        "graphfm: cannot write to run: No space left on device; make room, or see who may write "
+        "there"
+    ]
     assert tree(here) == set()
 
 
@@ -738,7 +743,7 @@ def test_a_run_that_another_process_began_meanwhile_is_left_alone(here, monkeypa
 
 
 def test_a_mistake_of_ours_is_not_hidden(monkeypatch):
-    monkeypatch.setattr("graphfm.cli.train.start", lambda *_: [][0])
+    monkeypatch.setattr(Trainer, "step", lambda *_: [][0])
     with pytest.raises(IndexError):
         graphfm(*TRAIN)
 
@@ -777,9 +782,11 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[2:] == [
-        "graphfm: interrupted; the run is in run, with the best model so far (graphfm evaluate run)"
+        "graphfm: stopping at the next step, with a checkpoint; once more stops at once",
+        "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
+        "graphfm evaluate run",
     ]
-    assert tree(here / "run") == {"config.json", "metrics.jsonl", "model.safetensors"}
+    assert tree(here / "run") == {"config.json", "metrics.jsonl", "model.safetensors"} | KEPT
     lines = Path("run/metrics.jsonl").read_text().splitlines()
     values = [json.loads(line)["val"] for line in lines]
     # the last line may be written and its weights not yet
@@ -787,7 +794,7 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
     assert graphfm("evaluate", "run", "--json").json["val"] in best
 
 
-def test_ctrl_c_in_the_first_epoch_says_that_there_is_no_model(monkeypatch):
+def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -795,7 +802,7 @@ def test_ctrl_c_in_the_first_epoch_says_that_there_is_no_model(monkeypatch):
     ended = graphfm(*TRAIN, "--out", "run")
     assert (ended.code, ended.out) == (130, "")
     assert ended.err.splitlines()[2:] == [
-        "graphfm: interrupted in the first epoch; the run is in run, without a model"
+        "graphfm: interrupted; to go on: graphfm train --resume run"
     ]
 
 

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, remove_unfinished, sole_user
+from graphfm.files import UNFINISHED, atomic_path, remove_unfinished, sole_user
 from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.interval import Interval
@@ -56,6 +56,7 @@ class RunFolder(Watcher):
             raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
         with sole_user(path):
             check_free(path)  # another may have been here
+            remove_unfinished(path)
             folder._write_json(CONFIG, config)
             try:
                 yield folder
@@ -103,9 +104,14 @@ class RunFolder(Watcher):
             draw_curves(self._records, score, unfinished)
         self._write_json(RESULT, asdict(score))
 
+    @property
+    def can_go_on(self) -> bool:
+        """Is there more of the run than its beginning?"""
+        return (self.path / WEIGHTS).exists() or not self.checkpoints.is_empty
+
     def discard(self) -> None:
         """Leave nothing of a run that failed before it had a model or a checkpoint."""
-        if not (self.path / WEIGHTS).exists() and self.checkpoints.is_empty:
+        if not self.can_go_on:
             with suppress(OSError):
                 self.checkpoints.remove()
                 for name in (CONFIG, METRICS):
@@ -141,7 +147,7 @@ def check_free(path: Path) -> None:
     try:
         missing = [place for place in (path, *path.parents) if not place.exists()]
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
+        if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
             raise InputError(f"{path} is not empty; choose another folder (--out), or remove it")
         with TemporaryFile(dir=path):
             pass

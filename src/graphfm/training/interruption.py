@@ -9,7 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SAID = b"\ngraphfm: stopping at the next step, with a checkpoint; once more stops at once\n"
+SAID = b"graphfm: stopping at the next step, with a checkpoint; once more stops at once\n"
 
 
 class Interruption:
@@ -42,4 +42,5 @@ class Interruption:
                 signal.signal(each, signal.SIG_DFL)
             raise KeyboardInterrupt
         self.number = number
-        os.write(2, SAID)  # not print: it may be what was interrupted
+        shown = b"\n" if os.isatty(2) else b""  # behind the bar, or the ^C
+        os.write(2, shown + SAID)  # not print: it may be what was interrupted

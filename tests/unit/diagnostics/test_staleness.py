@@ -9,6 +9,7 @@ from graphfm.estimators.halo_history import HaloHistory
 from graphfm.methods import METHODS
 from graphfm.run import Run, build
 from graphfm.tables.device import DeviceTable
+from graphfm.training.loop import Loop
 
 CLUSTER = ("gas", "graphfm-ob", "graphfm-delta")
 METHODS_WITH_HISTORY = (*CLUSTER, "graphfm-ib", "vr-gcn", "mvs-gcn")
@@ -234,7 +235,7 @@ def test_a_refresh_makes_every_row_young(make_graph):
 def test_what_is_known_exactly_has_no_age(make_graph):
     trainer = trainer_of(make_graph(undirected=True), "gas", staleness_every=1)
     trainer.epoch()
-    first, second = trainer._staleness(1)
+    first, second = Loop(trainer)._staleness(1)
     assert "age" not in first
     assert second["age"] >= 0
 
