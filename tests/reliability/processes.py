@@ -22,7 +22,7 @@ class Command:
         given = [str(argument) for argument in arguments]
         self.folder = folder
         self.process = CONTEXT.Process(
-            target=_run, args=(str(folder), given, str(cache or folder / "cache"))
+            target=_run, args=(str(folder), given, str(cache or folder / "cache")), daemon=True
         )
         self.process.start()
 

@@ -1,0 +1,310 @@
+"""What goes wrong around a training is one clear line, and costs at most the last minute."""
+
+import errno
+import json
+import math
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from graphfm import InputError, resume, train
+from graphfm.api import start
+from graphfm.run import Run
+from graphfm.training.checkpoints import Checkpoints
+from graphfm.training.folder import RunFolder
+from graphfm.training.stopped import Stopped
+from graphfm.training.trainer import Trainer
+from tests.reliability.runs import StopAfter, differences, files
+
+OPTIONS = {"method": "graphfm-ib", "batch_size": 7, "hidden": 6, "layers": 3, "epochs": 4}
+
+
+@pytest.fixture(autouse=True)
+def _no_picture(monkeypatch):
+    monkeypatch.setattr("graphfm.training.curves.draw_curves", lambda *given: given[2].touch())
+
+
+@pytest.fixture
+def graph(make_graph):
+    return make_graph()
+
+
+@pytest.fixture
+def settled():
+    return Run.make(dataset="in-memory", device="cpu", **OPTIONS)
+
+
+@pytest.fixture
+def stopped(graph, settled, tmp_path):
+    """A run that was stopped, went on and was stopped again: it has two checkpoints."""
+    run = tmp_path / "run"
+    with pytest.raises(Stopped):
+        start(settled, graph, out=run, interruption=StopAfter(4))
+    with pytest.raises(Stopped):
+        resume(run, graph, interruption=StopAfter(2))
+    return run
+
+
+@pytest.fixture
+def whole(graph, settled, tmp_path):
+    start(settled, graph, out=tmp_path / "whole")
+    return tmp_path / "whole"
+
+
+# Checkpoints that are not what they were
+
+
+@pytest.mark.parametrize("name", ["2.json", "2.safetensors"])
+@pytest.mark.parametrize("how", ["cut", "edited", "gone"])
+def test_a_damaged_checkpoint_is_passed_over(stopped, whole, graph, caplog, name, how):
+    path = stopped / "checkpoints" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    path.write_bytes(content if how == "edited" else content[:-5])
+    if how == "gone":
+        path.unlink()
+    resume(stopped, graph)
+    assert differences(whole, stopped) == []
+    assert ("2.json cannot be used" in caplog.text) == (how != "gone" or name != "2.json")
+
+
+def test_without_a_checkpoint_a_run_starts_from_the_beginning(stopped, whole, graph):
+    shutil.rmtree(stopped / "checkpoints")
+    resume(stopped, graph)
+    assert differences(whole, stopped) == []
+
+
+def test_metrics_that_were_written_after_the_checkpoint_are_written_again(stopped, whole, graph):
+    with (stopped / "metrics.jsonl").open("a") as stream:
+        stream.write('{"epoch": 99, "loss": 1.0}\n{"epo')
+    resume(stopped, graph)
+    assert differences(whole, stopped) == []
+
+
+def test_a_checkpoint_of_another_run_is_refused(stopped, graph, tmp_path):
+    other = tmp_path / "other"
+    run = Run.make(dataset="in-memory", device="cpu", **{**OPTIONS, "lr": 0.5})
+    with pytest.raises(Stopped):
+        start(run, graph, out=other, interruption=StopAfter(3))
+    shutil.rmtree(stopped / "checkpoints")
+    shutil.copytree(other / "checkpoints", stopped / "checkpoints")
+    with pytest.raises(InputError, match="it is of another training: its run is not this one's"):
+        resume(stopped, graph)
+
+
+def test_a_checkpoint_whose_tensors_do_not_fit_is_refused(stopped, graph):
+    kept = Checkpoints(stopped / "checkpoints")
+    newest = kept.newest()
+    with newest.opened() as stream:
+        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    record = {key: value for key, value in newest.record.items() if key != "tensors"}
+    for name, rows in (
+        ("weights.layers.0.linear.weight", torch.zeros(2, 2)),
+        ("history.aggregate.1", torch.zeros(3)),
+        ("random.sampler", torch.zeros(5, dtype=torch.uint8)),
+        ("optimizer.99.exp_avg", torch.zeros(3)),
+    ):
+        kept.write({**tensors, name: rows}, record)
+        with pytest.raises(InputError, match="checkpoints/"):
+            resume(stopped, graph)
+
+
+# Graphs that are not what they were
+
+
+def test_a_graph_that_changed_is_refused_and_the_run_left_alone(make_graph, tmp_path):
+    make_graph().save(tmp_path / "graph.npz")
+    run = Run.make(dataset=str(tmp_path / "graph.npz"), device="cpu", **OPTIONS)
+    from graphfm.data.datasets import load
+
+    with pytest.raises(Stopped):
+        start(run, load(run.dataset), out=tmp_path / "run", interruption=StopAfter(4))
+    before = files(tmp_path / "run")
+    make_graph(seed=1).save(tmp_path / "graph.npz")
+    with pytest.raises(InputError, match="is not the graph that the run began with"):
+        resume(tmp_path / "run")
+    assert files(tmp_path / "run") == before
+    make_graph().save(tmp_path / "graph.npz")
+    resume(tmp_path / "run")
+
+
+def test_a_run_of_a_graph_in_memory_asks_for_it(stopped):
+    with pytest.raises(InputError, match="in memory; in Python: resume"):
+        resume(stopped)
+
+
+def test_a_run_that_is_finished_is_read(whole, graph):
+    before = files(whole)
+    result = resume(whole, graph)
+    assert result.score.epochs == 4
+    assert files(whole) == before
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is no run: it has no config.json"):
+        resume(tmp_path)
+
+
+# Disks
+
+
+def test_a_full_disk_costs_a_checkpoint_and_not_the_training(
+    graph, settled, whole, tmp_path, monkeypatch, caplog
+):
+    real, times = Checkpoints.write, iter(range(100))
+
+    def full_once(self, *given):
+        if next(times) == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(self, *given)
+
+    monkeypatch.setattr(Checkpoints, "write", full_once)
+    train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
+    assert "no checkpoint could be written" in caplog.text
+    assert "No space left on device" in caplog.text
+    assert differences(whole, tmp_path / "run") == []
+
+
+def test_where_no_checkpoint_can_be_written_training_goes_on(graph, whole, tmp_path, monkeypatch):
+    """A file in the place of the folder: nobody can write there, not even root."""
+    begin = RunFolder.on_begin
+
+    def occupied(self, records):
+        begin(self, records)
+        (self.path / "checkpoints").write_text("")
+
+    monkeypatch.setattr(RunFolder, "on_begin", occupied)
+    train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
+    model = "model.safetensors"
+    assert (tmp_path / "run" / model).read_bytes() == (whole / model).read_bytes()
+
+
+def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
+    graph, settled, whole, tmp_path, monkeypatch
+):
+    real = RunFolder.on_epoch
+
+    def full(self, record, best):
+        if record.epoch == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(self, record, best)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "on_epoch", full)
+        with pytest.raises(InputError, match="No space left.*then: graphfm train --resume"):
+            train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
+    resume(tmp_path / "run", graph)
+    assert differences(whole, tmp_path / "run") == []
+
+
+# Numbers that are none
+
+
+def broken_at(step, monkeypatch):
+    """A trainer whose second layer explodes at a step, as one with too high a rate would."""
+    real = Trainer.step
+
+    def step_and_break(self, seeds):
+        if self.touched["steps"] == step:
+            with torch.no_grad():
+                next(self.backbone.layers[1].parameters()).fill_(math.inf)
+        return real(self, seeds)
+
+    monkeypatch.setattr(Trainer, "step", step_and_break)
+
+
+def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, monkeypatch):
+    broken_at(7, monkeypatch)
+    with pytest.raises(InputError) as caught:
+        train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
+    assert str(caught.value) == (
+        "weights or losses are not finite in epoch 3, first of layer 2 of 3 in step 8 (the run is "
+        "kept as it was at its last checkpoint before that); lower lr, or set clip"
+    )
+    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    assert newest.record["training"]["touched"]["steps"] == 6
+    with newest.opened() as stream:
+        assert all(
+            stream.get_tensor(name).isfinite().all()
+            for name in stream.keys()  # noqa: SIM118
+            if not name.startswith("random")
+        )
+
+
+def test_without_a_folder_the_layer_is_named_too(graph, monkeypatch):
+    broken_at(7, monkeypatch)
+    with pytest.raises(InputError, match="in epoch 3, first of layer 2 of 3 in step 8; lower lr"):
+        train(graph, device="cpu", **OPTIONS)
+
+
+def test_an_encoder_is_named_as_such(graph, monkeypatch):
+    real = Trainer.step
+
+    def step(self, seeds):
+        with torch.no_grad():
+            next(self.backbone.encode.parameters()).fill_(math.nan)
+        return real(self, seeds)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(InputError, match="the loss is nan in epoch 1, first of the encoder in"):
+        train(graph, device="cpu", backbone="gcnii", epochs=2)
+
+
+# Memory, clocks, permissions
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"), MemoryError()]
+)
+def test_memory_that_runs_out_says_what_to_reduce(graph, tmp_path, monkeypatch, error):
+    real, steps = Trainer.step, iter(range(100))
+
+    def fail(self, seeds):
+        if next(steps) == 5:
+            raise error
+        return real(self, seeds)
+
+    monkeypatch.setattr(Trainer, "step", fail)
+    with pytest.raises(InputError, match=r"memory ran out \(memory, about: .*; use a lower --"):
+        train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
+    assert not Checkpoints(tmp_path / "run" / "checkpoints").is_empty
+
+
+def test_a_clock_that_jumps_changes_nothing(graph, whole, tmp_path, monkeypatch):
+    jumps = iter([1e9, 0.0, -1e9, 5e9] * 1000)
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    train(graph, out=tmp_path / "run", device="cpu", **OPTIONS)
+    assert differences(whole, tmp_path / "run") == []
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 2  # no more were due
+
+
+def test_nobody_reads_a_clock_that_jumps():
+    for path in Path("src/graphfm").rglob("*.py"):
+        assert "time.time()" not in path.read_text(), path
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such permissions here")
+@pytest.mark.parametrize(("mask", "most"), [(0o022, 0o644), (0o077, 0o600)])
+def test_files_are_for_those_whom_the_user_lets(graph, tmp_path, mask, most):
+    before = os.umask(mask)
+    try:
+        train(graph, out=tmp_path / "run", device="cpu", **OPTIONS)
+    finally:
+        os.umask(before)
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run").rglob("*")}
+    assert {mode for path, mode in found.items() if path.is_file()} == {most}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {0o777 & ~mask}
+
+
+def test_a_run_says_how_often_it_keeps_its_state(graph, tmp_path):
+    train(graph, out=tmp_path / "run", checkpoint_every="7 steps", device="cpu", **OPTIONS)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["checkpoint_every"] == (
+        "7steps"
+    )
+    train(graph, out=tmp_path / "none", checkpoint_every="0", device="cpu", **OPTIONS)
+    assert not (tmp_path / "none" / "checkpoints").exists()
