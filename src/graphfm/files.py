@@ -1,5 +1,7 @@
 """Files that appear whole or not at all."""
 
+import errno
+import json
 import logging
 import os
 import re
@@ -7,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from graphfm.errors import InputError
 
@@ -24,7 +27,10 @@ def atomic_path(path: Path, *, durable: bool = False) -> Iterator[Path]:
         raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     if path.exists() and not path.is_file():
         raise InputError(f"cannot write {path}: it is not a file; choose another name")
-    path = path.resolve()  # a link stays a link, and what it leads to is replaced
+    try:
+        path = path.resolve()  # a link stays a link, and what it leads to is replaced
+    except RuntimeError:  # of Python before 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
     unfinished = path.parent / f".{path.name}.{os.getpid()}.unfinished"
     try:
         yield unfinished
@@ -43,6 +49,18 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.iterdir():
         if UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)
+
+
+def check_file(path: Path) -> None:
+    """Refuse what has no end, or never begins, in the place of a file: a device, a pipe."""
+    if path.exists() and not path.is_file():
+        raise InputError("it is not a file")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds, of which nothing is believed yet."""
+    check_file(path)
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def cache_folder(name: str) -> Path:

@@ -12,7 +12,7 @@ from typing import IO, Any
 from graphfm.comparison.cell import Cell, key_of
 from graphfm.comparison.outcome import Outcome
 from graphfm.errors import InputError
-from graphfm.files import atomic_path
+from graphfm.files import atomic_path, check_file, read_json
 
 Key = Callable[[Mapping[str, Any]], str]  # of a cell, from its run
 SETTINGS, CELLS = "comparison.json", "cells.jsonl"
@@ -39,6 +39,7 @@ class Store:
         _check_place(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
+            check_file(path / CELLS)
             stream = (path / CELLS).open("a+b")
         except OSError as error:
             raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
@@ -91,7 +92,7 @@ def _lock(stream: IO[bytes], path: Path) -> None:
 
 def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
     try:
-        before = json.loads((path / SETTINGS).read_text())["settings"]
+        before = read_json(path / SETTINGS)["settings"]
         there, here = dict(_leaves(before)), dict(_leaves(settings))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphfm.data.npy import read_header
 from graphfm.errors import InputError
+from graphfm.files import check_file
 
 Array = np.ndarray[Any, Any]
 
@@ -62,6 +63,7 @@ def write_array(path: Path, dtype: str, array: Array) -> None:
 def map_array(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
     """The array in a file, read where it is needed; refuses one of another type or shape."""
     try:
+        check_file(path)
         with path.open("rb") as stream:
             header = read_header(stream)
     except FileNotFoundError:

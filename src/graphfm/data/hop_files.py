@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphfm.files import atomic_path, locked
+from graphfm.files import atomic_path, check_file, locked, read_json
 
 FORMAT = 1  # raise it when the same key would give other rows
 NUMBER = np.dtype("<f4")
@@ -102,7 +102,7 @@ class HopFiles:
     def _named(self) -> list[Written]:
         """What the JSON says is there."""
         try:
-            record = json.loads(self._json.read_text())
+            record = read_json(self._json)
             if (record["format"], record["key"]) != (FORMAT, self.key):
                 raise ValueError("it is of other hops")
             written = [Written(int(rows), int(checksum)) for rows, checksum in record["hops"]]
@@ -119,6 +119,7 @@ class HopFiles:
 
     def _check(self, hop: int, written: Written) -> None:
         """Refuse a file that does not begin with the rows that were written."""
+        check_file(self.path(hop))
         with self.path(hop).open("rb") as stream:
             if stream.read(len(self.header)) != self.header:
                 raise ValueError("it holds something else")

@@ -16,7 +16,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, cache_folder
+from graphfm.files import atomic_path, cache_folder, check_file
 
 Ids = NDArray[np.int64]
 
@@ -152,6 +152,7 @@ def _digest(graph: Graph, *key: object) -> str:
 def _read(path: Path, num_nodes: int, num_parts: int) -> Ids | None:
     """The partition in the file, or nothing unless it is whole and fits."""
     try:
+        check_file(path)
         with path.open("rb") as stream:
             part = np.lib.format.read_array(stream, allow_pickle=False)
         fits = part.shape == (num_nodes,) and part.dtype == np.int32

@@ -21,7 +21,7 @@ from graphfm.data.catalog import RAW, Source
 from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.npy import read_header
 from graphfm.errors import InputError
-from graphfm.files import atomic_path
+from graphfm.files import atomic_path, read_json
 from graphfm.version import VERSION
 
 FORMAT = 1  # raise it when the same files would make other arrays
@@ -67,7 +67,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """What `graph.json` says, as far as it can be believed without reading the arrays."""
     path = folder / "graph.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise ValueError(f"it is not of format {FORMAT}")
         for key in ("nodes", "edges", "raw_edges", "features", "classes"):

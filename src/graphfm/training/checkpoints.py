@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, remove_unfinished
+from graphfm.files import atomic_path, check_file, read_json, remove_unfinished
 
 FORMAT = 1  # raise it when a state of the same form would mean something else
 KEPT = 2
@@ -38,6 +38,10 @@ class Checkpoint:
                 yield stream
         except SafetensorError as error:
             raise ValueError(str(error)) from None
+
+
+class _OtherFormat(InputError):  # noqa: N818
+    """Whole, but not ours to read."""
 
 
 class Checkpoints:
@@ -77,7 +81,7 @@ class Checkpoints:
         for number in found:
             try:
                 return self._read(number)
-            except InputError:
+            except _OtherFormat:
                 raise
             except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
                 path, reason = self._path(number, "json"), " ".join(str(error).split())[:200]
@@ -109,12 +113,15 @@ class Checkpoints:
         return not self._numbers("*.json")
 
     def _read(self, number: int) -> Checkpoint:
-        whole = json.loads(self._path(number, "json").read_text(encoding="utf-8"))
-        state, path = whole["state"], self._path(number, "safetensors")
+        whole, path = read_json(self._path(number, "json")), self._path(number, "safetensors")
+        state = whole["state"]
+        check_file(path)
         if whole["sha256"] != _digest(state):
             raise ValueError("its contents are not those that were written")
         if state["format"] != FORMAT:
-            raise InputError(f"{path} is of format {state['format']}; this program writes {FORMAT}")
+            raise _OtherFormat(
+                f"{path} is of format {state['format']}; this program writes {FORMAT}"
+            )
         if path.stat().st_size != state["tensors"]["bytes"]:
             raise ValueError(f"{path.name} is cut short")
         if _sha256(path) != state["tensors"]["sha256"]:

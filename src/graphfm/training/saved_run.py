@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from safetensors.torch import load_file
 from graphfm.backbones import make_backbone
 from graphfm.data import naming
 from graphfm.errors import InputError
+from graphfm.files import read_json
 from graphfm.model import Model
 from graphfm.run import Run
 from graphfm.training.folder import CONFIG, RESULT, WEIGHTS
@@ -108,7 +108,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         missing = f"it has no {path.name}" if path.parent.is_dir() else "there is no such folder"
         raise InputError(f"{path.parent} is no run: {missing}; give the folder of a training")
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
     except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     if not isinstance(record, dict):

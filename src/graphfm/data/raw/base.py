@@ -13,11 +13,16 @@ import numpy as np
 
 from graphfm.data.checks import MOST_CLASSES
 from graphfm.errors import InputError
+from graphfm.files import check_file
 
 Array = np.ndarray[Any, Any]
 MOST_NODES = np.iinfo(np.int32).max  # ids of neighbours are kept in int32
 EDGES_AT_ONCE = 1 << 20
 NUMBERS_AT_ONCE = 1 << 22  # of features
+
+
+# A seek to nowhere, a link to itself; others are faults of the disk.
+FAULTS_OF_FILES = (None, errno.EINVAL, errno.ELOOP)
 
 
 class RawGraph(ABC):
@@ -54,6 +59,7 @@ class RawGraph(ABC):
 def reading(path: Path) -> Iterator[None]:
     """Whatever a damaged file brings about becomes one line that names it."""
     try:
+        check_file(path)
         yield
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -62,8 +68,8 @@ def reading(path: Path) -> Iterator[None]:
     except MemoryError:
         raise InputError(f"{path}: it takes more memory than there is") from None
     except Exception as error:  # gzip, zlib, zip, json and numpy have errors of their own
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's, not the file's; a seek to nowhere is the file's
+        if isinstance(error, OSError) and error.errno not in FAULTS_OF_FILES:
+            raise  # the disk's
         reason = str(error) or type(error).__name__
         raise InputError(f"{path}: damaged ({reason}); remove it and get it again") from None
 
