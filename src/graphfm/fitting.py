@@ -49,6 +49,7 @@ def fit_in(
     try:
         with interruption or nullcontext():
             score = trainer.fit([folder, *watchers], keeper)
+            folder.on_best(trainer.backbone)  # whatever became of the file meanwhile
             folder.finish(score)
         return score
     except NotFinite as error:

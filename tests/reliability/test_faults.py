@@ -86,6 +86,16 @@ def test_metrics_that_were_written_after_the_checkpoint_are_written_again(stoppe
     assert differences(whole, stopped) == []
 
 
+@pytest.mark.parametrize("content", [None, b"", b"half a model"])
+def test_a_model_that_was_lost_meanwhile_is_written_again(stopped, whole, graph, content):
+    path = stopped / "model.safetensors"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    resume(stopped, graph)
+    assert differences(whole, stopped) == []
+
+
 def test_a_checkpoint_of_another_run_is_refused(stopped, graph, tmp_path):
     other = tmp_path / "other"
     run = Run.make(dataset="in-memory", device="cpu", **{**OPTIONS, "lr": 0.5})

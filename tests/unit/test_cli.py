@@ -806,6 +806,46 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
     ]
 
 
+# Going on
+
+
+def test_a_finished_run_is_reported_again(run):
+    again = graphfm("train", "--resume", run, "--json")
+    assert again.code == 0
+    assert again.json["val"] == json.loads((run / "result.json").read_text())["val"]
+    assert graphfm("train", "--resume", run).out.startswith("test 0.")
+
+
+def test_a_run_goes_on_with_its_own_settings(run):
+    (run / "result.json").unlink()
+    shutil.rmtree(run / "checkpoints")
+    before = (run / "model.safetensors").read_bytes()
+    ended = graphfm("train", "--resume", run, "--json")
+    assert (ended.code, ended.json["epochs"]) == (0, 2)
+    assert (run / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (("--lr", 0.1), "--lr"), (("--out", "x"), "--out"), (("--no-batch-norm",), "--batch-norm"),
+        (("--device", "cpu"), "--device"), (("--recipe", "x"), "--recipe"),
+    ],
+)  # fmt: skip
+def test_no_other_settings_are_taken(run, given, named):
+    refused(graphfm("train", "--resume", run, *given), f"settings of the run; leave out {named}")
+
+
+def test_a_folder_that_is_no_run_cannot_go_on(here):
+    refused(graphfm("train", "--resume", "nowhere"), "nowhere is no run: there is no such folder")
+
+
+@pytest.mark.parametrize("often", ["often", "-3", "1.5steps"])
+def test_an_interval_that_is_none_is_refused(here, often):
+    refused(graphfm(*TRAIN, f"--checkpoint-every={often}"), "checkpoint-every is .*; expected")
+    assert tree(here) == set()
+
+
 # Processes of their own
 
 
