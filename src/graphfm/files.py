@@ -132,6 +132,8 @@ def check_room(folder: Path, num_bytes: int) -> None:
 
 def _sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name != "posix":  # Windows opens no folders
+        return
     place = os.open(path, os.O_RDONLY)
     try:
         os.fsync(place)

@@ -148,6 +148,16 @@ def test_a_run_of_a_graph_in_memory_asks_for_it(stopped):
         resume(stopped)
 
 
+def test_other_versions_and_threads_are_said(stopped, graph, caplog):
+    path = stopped / "config.json"
+    config = json.loads(path.read_text())
+    config["versions"]["torch"], config["machine"]["threads"] = "1.0", 64
+    path.write_text(json.dumps(config))
+    resume(stopped, graph)
+    assert f"began with torch 1.0 and goes on with {torch.__version__}" in caplog.text
+    assert "began with threads 64 and goes on with 1: last bits may differ" in caplog.text
+
+
 def test_a_run_that_is_finished_is_read(whole, graph):
     before = files(whole)
     result = resume(whole, graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,9 @@ from graphfm.version import VERSION
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
 )  # fmt: skip
+
+
+log = logging.getLogger("graphfm")
 
 
 class RunFolder(Watcher):
@@ -72,6 +76,7 @@ class RunFolder(Watcher):
         """The folder of a run that goes on, for this process alone."""
         with sole_user(path):
             folder = cls(path, identity_of(config))
+            _tell_changes(config)
             try:
                 remove_unfinished(path)
                 folder.checkpoints.clean()
@@ -133,6 +138,20 @@ def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
         json.dumps({"run": config["run"], "graph": graph, "device": device})
     )
     return known
+
+
+def _tell_changes(config: Mapping[str, Any]) -> None:
+    """Say what is not as it was when the run began, and may change its last bits."""
+    before = config.get("versions")
+    now: dict[str, Any] = {**versions(), "threads": torch.get_num_threads()}
+    if not isinstance(before, dict):
+        return
+    for name, value in {**before, "threads": config["machine"].get("threads")}.items():
+        if value != now.get(name):
+            log.warning(
+                "the run began with %s %s and goes on with %s: last bits may differ",
+                name, value, now.get(name),
+            )  # fmt: skip
 
 
 def _line(record: EpochRecord) -> str:
