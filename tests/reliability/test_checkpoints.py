@@ -114,6 +114,32 @@ def test_at_the_end_only_the_newest_is_left(kept):
     assert not kept.folder.exists()
 
 
+@pytest.mark.parametrize("written", [0, 9])
+def test_an_interrupted_write_leaves_those_before(kept, monkeypatch, written):
+    def half(tensors, path):
+        path.write_bytes(b"half of it"[:written])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphfm.training.checkpoints.save_file", half)
+    with pytest.raises(KeyboardInterrupt):
+        kept.write(ROWS, {"number": 4})
+    assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
+    assert number_of(kept) == 3
+
+
+def test_one_interrupted_between_its_two_files_is_not_one(kept, monkeypatch):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("graphfm.training.checkpoints._sha256", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            kept.write(ROWS, {"number": 4})
+    assert number_of(kept) == 3
+    kept.clean()
+    assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
+
+
 FULL = """
 import resource, sys, torch
 from pathlib import Path

@@ -1,0 +1,45 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from graphfm.training.interruption import SIGNALS, Interruption
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_asks_and_the_second_interrupts(number, capfd):
+    before = [signal.getsignal(each) for each in SIGNALS]
+    interruption = Interruption()
+    with interruption:
+        assert not interruption()
+        os.kill(os.getpid(), number)
+        assert interruption()
+        assert interruption.number == number
+        assert capfd.readouterr().err == (
+            "graphfm: stopping at the next step, with a checkpoint; once more stops at once\n"
+        )
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        assert all(signal.getsignal(each) == signal.SIG_DFL for each in SIGNALS)  # the third ends
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_handlers_are_put_back_after_an_error():
+    before = [signal.getsignal(each) for each in SIGNALS]
+    with pytest.raises(ValueError, match="ours"), Interruption():
+        raise ValueError("ours")
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_a_thread_that_gets_no_signals_leaves_them_alone():
+    found = []
+
+    def work():
+        with Interruption() as interruption:
+            found.append(interruption())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]
