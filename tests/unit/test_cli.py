@@ -836,6 +836,10 @@ def test_no_other_settings_are_taken(run, given, named):
     refused(graphfm("train", "--resume", run, *given), f"settings of the run; leave out {named}")
 
 
+def test_a_folder_with_a_run_is_not_written_over_but_may_go_on(run):
+    refused(graphfm(*TRAIN, "--out", run), "is not empty; .*to go on with its run: --resume .*run")
+
+
 def test_a_folder_that_is_no_run_cannot_go_on(here):
     refused(graphfm("train", "--resume", "nowhere"), "nowhere is no run: there is no such folder")
 

@@ -167,7 +167,10 @@ def check_free(path: Path) -> None:
         missing = [place for place in (path, *path.parents) if not place.exists()]
         path.mkdir(parents=True, exist_ok=True)
         if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
-            raise InputError(f"{path} is not empty; choose another folder (--out), or remove it")
+            more = f"; to go on with its run: --resume {path}" if (path / CONFIG).is_file() else ""
+            raise InputError(
+                f"{path} is not empty; choose another folder (--out), or remove it{more}"
+            )
         with TemporaryFile(dir=path):
             pass
     except OSError as error:
