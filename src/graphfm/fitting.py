@@ -83,7 +83,8 @@ def _where(run: Run, graph: Graph, folder: RunFolder | None) -> str:
     if folder is not None:
         keeper = Keeper(folder.checkpoints, folder.identity, NEVER)
     try:
-        plain = replace(run.training, capture="off", kernels="plain")  # layers that can be looked at
+        # nothing recorded, nothing fused: layers that can be looked at
+        plain = replace(run.training, capture="off", kernels="plain")
         found = first_broken(build(replace(run, training=plain), graph), keeper)
     except Exception as error:
         if not is_out_of_memory(error):  # two of them are too many

@@ -710,8 +710,8 @@ def test_too_little_memory_gets_one_line_and_leaves_nothing(here, monkeypatch):
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
     (line,) = ended.err.splitlines()[2:]
-    assert line.startswith("graphfm: memory ran out (memory, about: graph ")
-    assert " free); use a method that samples, such as graphfm-ib, or a lower --hidden" in line
+    assert line.startswith("graphfm: memory ran out (memory on cpu, about: graph ")
+    assert "); use a method that samples, such as graphfm-ib, or a lower --hidden" in line
     assert tree(here) == set()
 
 
