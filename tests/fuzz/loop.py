@@ -8,6 +8,7 @@ Ends with 0 where nothing fell. Each input follows from the seed and its number 
 import argparse
 import base64
 import json
+import logging
 import os
 import random
 import re
@@ -177,6 +178,7 @@ def main() -> None:
     given = parser.parse_args()
     corpus = given.corpus and given.corpus.resolve()
     torch.set_num_threads(1)
+    logging.getLogger("graphfm").setLevel(logging.ERROR)
     resource.setrlimit(resource.RLIMIT_AS, (8 * BYTES, 8 * BYTES))  # for the sake of others
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)

@@ -5,7 +5,6 @@ nothing: what is damaged they make again.
 """
 
 import json
-import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -205,4 +204,3 @@ READERS = {
     "comparison": Reader(make_comparison, read_comparison),
     "caches": Reader(make_caches, read_caches),
 }
-logging.getLogger("graphfm").setLevel(logging.ERROR)
