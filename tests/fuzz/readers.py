@@ -19,6 +19,7 @@ from graphfm.comparison.store import Store
 from graphfm.data import building, fetching, partition, stored
 from graphfm.data.catalog import CATALOG
 from graphfm.data.hop_files import HopFiles
+from graphfm.fitting import explained
 from graphfm.run import Run, build
 from graphfm.training.checkpoints import Checkpoints, _digest, _sha256
 from graphfm.training.folder import identity_of
@@ -133,9 +134,11 @@ def read_checkpoint(folder: Path) -> None:
     run, config = read_config(folder / "run")
     graph, kept = small_graph(), Checkpoints(folder / "run" / "checkpoints")
     if config["graph"].get("fingerprint") == graph.fingerprint:
-        trainer = build(run, graph)
+        with explained(run, graph):
+            trainer = build(run, graph)
         Keeper(kept, identity_of(config)).restore(trainer, Progress(prepare_seconds=0.0))
-        trainer.epoch()
+        if run == Run.make(**RUN):  # and not one that asks for all the memory there is
+            trainer.epoch()
 
 
 def sign(folder: Path) -> None:

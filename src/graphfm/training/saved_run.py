@@ -79,7 +79,7 @@ def read_config(path: Path) -> tuple[Run, dict[str, Any]]:
 
 def read_score(path: Path) -> Score | None:
     """How a run ended; None of one that has not."""
-    if not (path / RESULT).exists():
+    if not (path / RESULT).exists() and not (path / RESULT).is_symlink():
         return None
     record = _read_json(path / RESULT)
     try:
