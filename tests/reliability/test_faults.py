@@ -124,6 +124,18 @@ def test_a_checkpoint_whose_tensors_do_not_fit_is_refused(stopped, graph):
             resume(stopped, graph)
 
 
+@pytest.mark.parametrize("change", [{"epochs": 1 << 62}, {"epochs": -1}, {"steps": -4}])
+def test_a_checkpoint_that_counts_wrongly_is_refused(stopped, graph, change):
+    kept = Checkpoints(stopped / "checkpoints")
+    newest = kept.newest()
+    with newest.opened() as stream:
+        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    record = {key: value for key, value in newest.record.items() if key != "tensors"}
+    kept.write(tensors, {**record, "training": record["training"] | change})
+    with pytest.raises(InputError, match="its epochs are not counted from 1 to where it stands"):
+        resume(stopped, graph)
+
+
 # Graphs that are not what they were
 
 

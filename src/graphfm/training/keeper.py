@@ -106,7 +106,8 @@ class Keeper:
         _check_same(record["identity"], self.identity)
         progress.restore(record["progress"])
         numbers, past = [entry.epoch for entry in progress.records], record["training"]
-        if numbers != list(range(1, past["epochs"] + 1)) or (past["steps"] or 1) < 1:
+        counted = numbers == list(range(1, len(numbers) + 1)) and len(numbers) == past["epochs"]
+        if not counted or (past["steps"] or 1) < 1:
             raise InputError("its epochs are not counted from 1 to where it stands")
         with checkpoint.opened() as stream:
             best = {name for name in stream.keys() if name.startswith("best.")}  # noqa: SIM118
