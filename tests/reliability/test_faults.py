@@ -117,6 +117,9 @@ def test_a_checkpoint_whose_tensors_do_not_fit_is_refused(stopped, graph):
         ("weights.layers.0.linear.weight", torch.zeros(2, 2)),
         ("history.aggregate.1", torch.zeros(3)),
         ("random.sampler", torch.zeros(5, dtype=torch.uint8)),
+        ("random.sampler", torch.zeros(5056, dtype=torch.uint8)),
+        ("random.epoch", torch.full((5056,), 255, dtype=torch.uint8)),
+        ("random.model", torch.zeros(3)),
         ("optimizer.99.exp_avg", torch.zeros(3)),
     ):
         kept.write({**tensors, name: rows}, record)

@@ -61,8 +61,8 @@ def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[s
         trainer.ages.step = int(saved["age"])
     trainer.position = None
     if position is not None:
+        trainer.rng.set_state(read("random.epoch"))  # which refuses what is no state
         trainer.position = Position(trainer.rng.get_state(), int(position))
-        _fill("random.epoch", trainer.position.start, read("random.epoch"))
     trainer.rng.set_state(read("random.sampler"))
     _generator(trainer).set_state(read("random.model"))
 
