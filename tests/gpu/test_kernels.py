@@ -148,8 +148,8 @@ def test_rows_are_written_where_they_belong(kind, add):
 
 
 def test_adam_is_torchs():
-    """Twenty steps of both, of parameters of all sizes."""
-    shapes = [(30, 50), (30,), (1,), (2000,), (7, 3)]
+    """Twenty steps of both, of parameters of all sizes, more than one launch takes."""
+    shapes = [(30, 50), (30,), (1,), (2000,), (7, 3)] * 8
     ours = [torch.nn.Parameter(torch.randn(shape, device=DEVICE)) for shape in shapes]
     theirs = [torch.nn.Parameter(p.detach().clone()) for p in ours]
     rate = torch.tensor(0.01, device=DEVICE)

@@ -11,6 +11,7 @@ from graphfm.ops import compiled
 from graphfm.training.settings import Training
 
 NUMBERS_PER_PROGRAM = 1024
+MOST_PARAMETERS = 32  # of a launch: a kernel's arguments must fit into 4 KiB
 
 
 class Adam(torch.optim.Adam):
@@ -27,21 +28,27 @@ class Adam(torch.optim.Adam):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        group = self.param_groups[0]
-        first = next(iter(self.state), None)
-        if first is None or not isinstance(group["lr"], Tensor):  # there is no state yet
+        if not self._by_kernel():
             super().step(closure)
-        elif compiled.available(first.device):
-            self._launch(group)
-        else:
-            super().step(closure)
+            return
+        for group in self.param_groups:
+            changed = [p for p in group["params"] if p.grad is not None]
+            if changed:
+                torch._foreach_add_([self.state[p]["step"] for p in changed], 1)
+            for start in range(0, len(changed), MOST_PARAMETERS):
+                self._launch(group, changed[start : start + MOST_PARAMETERS])
 
-    def _launch(self, group: dict[str, Any]) -> None:
+    def _by_kernel(self) -> bool:
+        """Is everything where a kernel can find it? At first there is no state; torch makes it."""
+        changed = [p for g in self.param_groups for p in g["params"] if p.grad is not None]
+        if not changed or not all(isinstance(g["lr"], Tensor) for g in self.param_groups):
+            return False
+        return all(p in self.state for p in changed) and compiled.available(changed[0].device)
+
+    def _launch(self, group: dict[str, Any], changed: list[nn.Parameter]) -> None:
         from graphfm.ops import kernels
 
         beta1, beta2 = group["betas"]
-        changed = [p for p in group["params"] if p.grad is not None]
-        torch._foreach_add_([self.state[p]["step"] for p in changed], 1)
         weights, grads, means, squares = zip(*map(self._tensors, changed), strict=True)
         sizes = tuple(parameter.numel() for parameter in changed)
         programs = [-(-size // NUMBERS_PER_PROGRAM) for size in sizes]
