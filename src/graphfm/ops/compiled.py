@@ -34,12 +34,12 @@ def available(device: torch.device) -> bool:
 def _triton_works() -> bool:
     """Triton may be absent, or find no C compiler for the code that launches its kernels."""
     try:
-        from graphfm.ops import kernels as compiled
+        from graphfm.ops import kernels_graph
 
         device = "cpu" if INTERPRETED else "cuda"
         row, ids = torch.zeros(1, 1, device=device), torch.zeros(1, dtype=torch.int64).to(device)
         tables = row.clone(), row.clone()
-        compiled.keep[(1, 1)](row, ids, row, *tables, ids, 1, 1, PLACED=False, BLOCK=1)
+        kernels_graph.keep[(1, 1)](row, ids, row, *tables, ids, 1, 1, PLACED=False, BLOCK=1)
     except Exception as error:
         logger.info("Triton's kernels cannot be used here, plain ones are: %s", error)
         return False

@@ -51,13 +51,13 @@ class Combined:
 
 def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
     """What `NeighborSampler` picks for a layer; weights may differ in their last bit."""
-    from graphfm.ops import kernels as compiled
+    from graphfm.ops import kernels_graph as kernels
 
     num_dst, device = dst_ids.numel(), dst_ids.device
     src_ids = torch.empty(num_dst * (fanout + 1), dtype=torch.int64, device=device)
     weight = torch.empty(num_dst * fanout, device=device)
     degree = torch.empty(num_dst * (fanout + 1), device=device)
-    compiled.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
+    kernels.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
         dst_ids,
         salt,
         where.indptr,
@@ -81,11 +81,11 @@ def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Pi
 
 def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
     """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
-    from graphfm.ops import kernels as compiled
+    from graphfm.ops import kernels_graph as kernels
 
     width, columns = table.size(1), _columns(table.size(1))
     out = torch.empty(ids.numel(), width, device=table.device)
-    compiled.sum_of_all[(ids.numel(), -(-width // columns))](
+    kernels.sum_of_all[(ids.numel(), -(-width // columns))](
         ids,
         where.indptr,
         where.indices,
@@ -123,12 +123,12 @@ def combine(
 
 def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
     """Write the aggregates to their history, and that they were seen once more."""
-    from graphfm.ops import kernels as compiled
+    from graphfm.ops import kernels_graph as kernels
 
     assert combined.seen is not None
     width, block = combined.width, _columns(combined.width)
     rows = combined.rows.detach()
-    compiled.keep[(ids.numel(), -(-width // block))](
+    kernels.keep[(ids.numel(), -(-width // block))](
         rows,
         ids,
         combined.seen,
@@ -161,13 +161,13 @@ class _Combine(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None, None]:
-        from graphfm.ops import kernels as compiled
+        from graphfm.ops import kernels_graph as kernels
 
         block, grad = ctx.block, grad.contiguous()
         width = grad.size(1) // 2 if ctx.join else grad.size(1)
         out = grad.new_empty(block.num_src, width)
         weight, columns = block.edges.weight, _columns(width)
-        compiled.combine_backward[(block.num_dst, -(-width // columns))](
+        kernels.combine_backward[(block.num_dst, -(-width // columns))](
             grad,
             weight,
             _or(block.self_weight, weight),
@@ -193,7 +193,7 @@ def _launch(
     *,
     indirect: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    from graphfm.ops import kernels as compiled
+    from graphfm.ops import kernels_graph as kernels
 
     num_dst, width, device = block.num_dst, rows.size(1), rows.device
     kind = _number_type(device) if indirect else rows.dtype
@@ -202,7 +202,7 @@ def _launch(
     seen = None if momentum is None else torch.empty(num_dst, device=device)
     fresh = momentum is not None and momentum.fresh and 0 < momentum.beta < 1
     columns = _columns(width)
-    compiled.combine[(num_dst, -(-width // columns))](
+    kernels.combine[(num_dst, -(-width // columns))](
         rows,
         block.src_ids,
         _or(known, rows),

@@ -18,7 +18,7 @@ def put_rows(table: Tensor, ids: Tensor, values: Tensor, *, add: bool = False) -
 
 
 def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool) -> None:
-    from graphfm.ops import kernels
+    from graphfm.ops import kernels_graph as kernels
 
     width = table.size(1)
     values = values if values.stride(1) == 1 else values.contiguous()

@@ -46,7 +46,7 @@ class Adam(torch.optim.Adam):
         return all(p in self.state for p in changed) and compiled.available(changed[0].device)
 
     def _launch(self, group: dict[str, Any], changed: list[nn.Parameter]) -> None:
-        from graphfm.ops import kernels
+        from graphfm.ops import kernels_step as kernels
 
         beta1, beta2 = group["betas"]
         weights, grads, means, squares = zip(*map(self._tensors, changed), strict=True)

@@ -1,0 +1,118 @@
+# ruff: noqa: N803
+# mypy: ignore-errors
+"""Triton kernels of the rest of a step; `linear.py`, `loss.py` and `training/adam.py` launch them.
+
+Imported only where Triton is there. All arithmetic is float32, whatever type a table has; no sum
+depends on the order in which programs run.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count_marked(ids, mask, total, num_rows, BLOCK: tl.constexpr):
+    """How many of the nodes are marked. One program: a batch has few rows."""
+    found = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_rows, BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        node = tl.load(ids + row, row < num_rows, other=0)
+        marked = tl.load(mask + node, row < num_rows, other=0)
+        found += tl.where((marked != 0) & (row < num_rows), 1.0, 0.0)
+    tl.store(total, tl.sum(found, 0))
+
+
+@triton.jit
+def cross_entropy(logits, ids, labels, mask, total, loss, grad, num_classes, BLOCK: tl.constexpr):
+    """A row's part of the mean loss over marked nodes, and its gradient."""
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    inside = col < num_classes
+    node = tl.load(ids + row)
+    label = tl.load(labels + node)
+    counts = (tl.load(mask + node) != 0) & (label >= 0)
+    weight = tl.where(counts, 1.0, 0.0) / tl.maximum(tl.load(total), 1.0)
+    value = tl.load(logits + row * num_classes + col, inside, other=-float("inf")).to(tl.float32)
+    value -= tl.max(value, 0)
+    power = tl.exp(value)
+    norm = tl.sum(power, 0)
+    actual = tl.sum(tl.where(col == label, value, 0.0), 0)
+    tl.store(loss + row, weight * (tl.log(norm) - actual))
+    change = power / norm - tl.where(col == label, 1.0, 0.0)
+    tl.store(grad + row * num_classes + col, weight * change, inside)
+
+
+@triton.jit
+def mask_and_sum(
+    grad, out, result, sums, num_rows, width, RELU: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The gradient before a ReLU, and the sums of its columns over some rows."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = (row < num_rows)[:, None] & (col < width)[None, :]
+    place = row.to(tl.int64)[:, None] * width + col[None, :]
+    value = tl.load(grad + place, inside, other=0.0)
+    if RELU:
+        value = tl.where(tl.load(out + place, inside, other=0.0) > 0, value, 0.0)
+        tl.store(result + place, value, inside)
+    tl.store(sums + tl.program_id(0) * width + col, tl.sum(value, 0), col < width)
+
+
+@triton.jit
+def sum_parts(parts, out, num_parts, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """The sum over the first dimension, some columns of it."""
+    col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_parts, ROWS):
+        row = start + tl.arange(0, ROWS)
+        inside = (row < num_parts)[:, None] & (col < width)[None, :]
+        place = row[:, None] * width + col[None, :]
+        total += tl.sum(tl.load(parts + place, inside, other=0.0), 0)
+    tl.store(out + col, total, col < width)
+
+
+@triton.jit
+def adam(
+    weights, grads, means, squares, sizes, starts, step, rate,
+    rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One step of Adam on several parameters; those of number i begin at program `starts[i]`."""
+    number = tl.program_id(0)
+    count = tl.load(step).to(tl.float64)
+    scale = (tl.load(rate) / (1.0 - tl.exp(count * log_beta1))).to(tl.float32)
+    root = tl.sqrt((1.0 - tl.exp(count * log_beta2)).to(tl.float32))
+    for i in tl.static_range(len(weights)):
+        place = (number - starts[i]) * BLOCK + tl.arange(0, BLOCK)
+        if (number >= starts[i]) & ((number - starts[i]) * BLOCK < sizes[i]):
+            adam_some(
+                weights[i], grads[i], means[i], squares[i], place, place < sizes[i],
+                scale, root, rest1, beta2, rest2, eps, decay,
+            )  # fmt: skip
+
+
+@triton.jit
+def adam_some(
+    weight, grad, mean, square, place, inside, scale, root, rest1, beta2, rest2, eps, decay
+):
+    old = tl.load(weight + place, inside)
+    change = tl.load(grad + place, inside) + decay * old
+    first = tl.load(mean + place, inside)
+    first += rest1 * (change - first)
+    second = beta2 * tl.load(square + place, inside) + rest2 * change * change
+    tl.store(weight + place, old - scale * first / (tl.sqrt(second) / root + eps), inside)
+    tl.store(mean + place, first, inside)
+    tl.store(square + place, second, inside)
+
+
+@triton.jit
+def add_up(losses, total, loss, totals, num_rows, BLOCK: tl.constexpr):
+    """The loss of a batch, and what it adds to the totals of an epoch. One program."""
+    found = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, num_rows, BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        found += tl.load(losses + row, row < num_rows, other=0.0)
+    mean, weight = tl.sum(found, 0), tl.load(total)
+    tl.store(loss, mean)
+    tl.store(totals, tl.load(totals) + mean * weight)
+    tl.store(totals + 1, tl.load(totals + 1) + weight)
