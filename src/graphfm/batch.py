@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 RUN = 128  # edges summed one after the other where the order of a sum must be fixed
-HALO_ROWS = 1 << 18  # of a halo, brought up to date at a time
+HALO_ROWS = 1 << 19  # of a halo, brought up to date at a time
 HUB = 4096  # edges of a row above which float32 loses digits if they are
 
 
@@ -199,6 +199,11 @@ def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
         ids = torch.cat([view.src_ids[some], view.src_ids[num_halo:]])
         share = None if view.share is None else view.share[some]
         yield some, Block(ids, edges, view.degree[some], share=share)
+
+
+def only_aggregate(agg: Tensor) -> Targets:
+    """For an update that reads nothing but aggregates; what stands beside them means nothing."""
+    return Targets(agg, agg, agg[:, 0], None)
 
 
 def halo_first(h: Tensor, num_dst: int) -> Tensor:

@@ -42,6 +42,11 @@ class GraphLayer(nn.Module, ABC):
         """Is `aggregate` a linear map of the rows? Only then can it be sampled without bias."""
         return True
 
+    @property
+    def reads_only_aggregate(self) -> bool:
+        """Is `update` a function of the aggregate alone: no own row, no degree, no h0?"""
+        return False
+
     @abstractmethod
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         """Combine source rows along the edges: [num_src, in_width] -> [num_dst, agg_width]."""

@@ -133,16 +133,17 @@ def test_the_mean_loss_and_its_gradient():
     torch.testing.assert_close(twice, 2 * gradient, **CLOSE)
 
 
-@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("how", ["write", "add", "blend"])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
-def test_rows_are_written_where_they_belong(kind, add):
+def test_rows_are_written_where_they_belong(kind, how):
     ids = torch.tensor([4, 0, 7], device=DEVICE)
     values, found = torch.randn(3, 600, device=DEVICE)[:, :300], []
     for wanted in (True, False):
         torch.manual_seed(5)
         table = torch.randn(9, 300, device=DEVICE).to(kind)
         with compiled.kernels(wanted):
-            put_rows(table, ids, values, add=add)
+            shares = torch.tensor([0.0, 0.3, 1.0], device=DEVICE) if how == "blend" else None
+            put_rows(table, ids, values, add=how == "add", shares=shares)
         found.append(table)
     torch.testing.assert_close(*found)
 

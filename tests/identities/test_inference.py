@@ -1,8 +1,11 @@
 """Layer-wise inference in chunks is the full-batch forward pass."""
 
+import dataclasses
+
 import pytest
 import torch
 
+from graphfm import train
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.batch import Batch
 from graphfm.estimators.base import Exact
@@ -76,3 +79,12 @@ def test_inference_leaves_the_mode_and_the_weights_alone(make_graph):
     LayerwiseInference(backbone.adjacency(graph))(backbone.train())
     assert backbone.training
     torch.testing.assert_close(backbone.state_dict(), before, rtol=0, atol=0)
+
+
+def test_a_split_without_nodes_has_no_score(make_graph, monkeypatch):
+    """On a graph in chunks too."""
+    graph = make_graph()
+    nobody = torch.zeros_like(graph.test_mask)
+    without = dataclasses.replace(graph, test_mask=nobody)
+    monkeypatch.setattr("graphfm.training.inference.ranges", lambda *_: [(0, 30), (30, 60)])
+    assert train(without, epochs=1).score.test is None

@@ -34,6 +34,10 @@ class GCNLayer(GraphLayer):
         super().__init__(in_width, in_width, out_width, **options)
         self.linear = nn.Linear(in_width, out_width)
 
+    @property
+    def reads_only_aggregate(self) -> bool:
+        return not self.residual
+
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         return weighted_sum(h, block)
 

@@ -49,11 +49,11 @@ class GCNIILayer(GraphLayer):
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
         if self.initial is None:
-            mixed = torch.lerp(agg, targets.h0, self.alpha)
-            out = torch.lerp(mixed, self.linear(mixed), self.mapping)
+            mixed = torch.lerp(agg.float(), targets.h0.float(), self.alpha)
+            out = torch.lerp(mixed, self.linear(mixed).float(), self.mapping)
         else:
-            agg, h0 = (1 - self.alpha) * agg, self.alpha * targets.h0
-            weighted = self.linear(agg) + self.initial(h0)
+            agg, h0 = (1 - self.alpha) * agg.float(), self.alpha * targets.h0.float()
+            weighted = (self.linear(agg) + self.initial(h0)).float()
             out = torch.lerp(agg + h0, weighted, self.mapping)
         return self.finish(out, targets)
 

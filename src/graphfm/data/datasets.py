@@ -41,7 +41,7 @@ def load(
     the features are of that type.
     """
     graph = _load(name, root, device, dtype)
-    return graph if dtype is None else graph.with_features(dtype)
+    return (graph if dtype is None else graph.with_features(dtype)).to(device)
 
 
 def _load(
@@ -55,10 +55,10 @@ def _load(
         shape, scale = _synthetic(str(name))
         return synthetic(shape, scale=scale, dtype=dtype or torch.float32, device=device)
     if kind in CATALOG:
-        return load_fetched(str(name), root).to(device)
+        return load_fetched(str(name), root)
     if name == "debian":
         with as_file(files("graphfm.data") / "debian.npz") as path:
-            return Graph.from_npz(path).to(device)
+            return Graph.from_npz(path)
     if not str(name).endswith(".npz") and Path(name).exists() and str(name):
         raise InputError(
             f"{name} is not an .npz file; make one of it (docs/npz.md shows how), or build a Graph "
@@ -67,7 +67,7 @@ def _load(
     if not str(name).endswith(".npz"):
         known = ", ".join(DATASETS)
         raise InputError(f"there is no dataset {str(name)!r}; there is {known}, or a FILE.npz")
-    return Graph.from_npz(name).to(device)
+    return Graph.from_npz(name)
 
 
 def known_size(
@@ -89,7 +89,7 @@ def known_size(
             feature_bytes=(dtype or torch.float32).itemsize,
             still_to_come=shape.num_bytes(dtype or torch.float32),
         )
-    return fetched_size(name, device) if kind in CATALOG else None
+    return fetched_size(name, device, dtype) if kind in CATALOG else None
 
 
 def _synthetic(name: str) -> tuple[str, float]:

@@ -87,14 +87,17 @@ def load_fetched(name: str, root: str | Path | None = None) -> Graph:
     return graph
 
 
-def fetched_size(name: str, device: torch.device) -> GraphSize | None:
+def fetched_size(
+    name: str, device: torch.device, dtype: torch.dtype | None = None
+) -> GraphSize | None:
     """How large a dataset is, by what is written of it; None where it was not fetched."""
     source = catalog.find(name)
     try:
         record = read_record(stored_folder(source, files_folder(source, None)))
     except InputError:
         return None  # whoever loads it says what to do
-    num_bytes = stored_bytes(record)
+    feature_bytes = (dtype or torch.float32).itemsize
+    num_bytes = stored_bytes(record) - (4 - feature_bytes) * record["nodes"] * record["features"]
     return GraphSize(
         num_nodes=record["nodes"],
         num_edges=record["edges"],
@@ -102,6 +105,7 @@ def fetched_size(name: str, device: torch.device) -> GraphSize | None:
         num_features=record["features"],
         num_classes=record["classes"],
         num_bytes=num_bytes,
+        feature_bytes=feature_bytes,
         num_scored=round(max(source.published.split[1:]) * record["nodes"]),
         still_to_come=num_bytes if device.type == "cuda" else 0,  # else it stays on the disk
     )

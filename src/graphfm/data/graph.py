@@ -231,9 +231,15 @@ class Graph:
         """The same graph with its features in another floating-point type."""
         if self.x.dtype == dtype:
             return self
+        x = self.x.to(dtype)
+        if x.numel() and not bool(x.isfinite().all()):
+            raise InputError(
+                f"a feature of {float(self.x.abs().max()):.3g} is more than {dtype} holds "
+                f"({torch.finfo(dtype).max:.3g}); use --features bf16, or standardise the features"
+            )
         changed = copy.copy(self)
         changed.__dict__.pop("fingerprint", None)
-        object.__setattr__(changed, "x", self.x.to(dtype))
+        object.__setattr__(changed, "x", x)
         return changed
 
     @cached_property

@@ -49,7 +49,9 @@ def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGr
         exact = _gradients(_full_loss(trainer), groups)
         for batch in _batches(trainer, batches):
             with _histories_kept(trainer):
+                totals = trainer.totals.clone()
                 found = _gradients(trainer.batch_loss(batch), groups)
+                trainer.totals.copy_(totals)
             for name, values in measured.items():
                 values.append(_compare(found[name], exact[name]))
     return [

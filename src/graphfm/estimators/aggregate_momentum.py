@@ -85,7 +85,7 @@ class AggregateMomentum(Estimator):
 
     def aggregate(self, step: LayerStep) -> Tensor:
         past = self.histories[step.depth].pull(step.block.dst_ids)
-        fresh = step.layer.aggregate(step.h, step.block)
+        fresh = step.layer.aggregate(step.h, step.block).float()
         blended = torch.lerp(past, fresh, self._weight(step).expand_as(fresh))
         if self.whole_gradient:
             return blended.detach() + (fresh - fresh.detach())

@@ -65,6 +65,11 @@ class Estimator:
         """`aggregate` and `record` by one kernel each, on a block of fixed fan-out."""
         raise AssertionError(f"{type(self).__name__} has no kernel")
 
+    @property
+    def has_kernel(self) -> bool:
+        """May `combine` stand for this class's hooks? A subclass may have changed them."""
+        return bool(vars(type(self)).get("combines", False))
+
     def written_ids(self, depth: int, block: Block) -> Tensor:
         """The nodes whose rows at this depth `record` writes; for a history, how old it is."""
         return block.dst_ids
@@ -90,7 +95,7 @@ class Estimator:
             h = h * mask
         else:
             h = layer.dropout(h)
-        if self.combines and block.edges.fanout and layer.sums and compiled.available(h.device):
+        if self.has_kernel and layer.sums and fanout.fits(block) and compiled.available(h.device):
             return self._at_once(depth, layer, block, h, h0)
         step = LayerStep(depth, layer, block, h, h0, mask)
         if depth == 0 and self.first_hop is not None:

@@ -11,12 +11,11 @@ from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.compensation import Compensation
-from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
+from graphfm.estimators.halo_history import NOTHING_TO_READ, logger, update_all
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import sum_of_rest, table_sum
-from graphfm.ops.rows import put_rows
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -70,21 +69,25 @@ class HaloDifference(Estimator):
         if depth == 0 or block.from_halo is None:
             self._halo = h[block.num_dst :].detach()  # features of the halo are known
             return h
-        parts, table = [], self._table(layer, block)
-        for some, view in halo_chunks(block.from_halo):
-            h0_rows = h0[block.num_dst :][some]
-            targets = Targets(self._own(depth, block, some), h0_rows, view.degree, None)
-            rows, ids = self._output(depth - 1, block.halo_ids[some], targets), block.halo_ids[some]
-            if table is None:
-                parts.append(rows)
-            else:
-                put_rows(table, ids, rows)
+        table = self._table(layer, block)
         if table is None:
-            self._halo = torch.cat(parts)
+            chunks = halo_chunks(block.from_halo)
+            self._halo = torch.cat([self._halo_outputs(depth, block, s, h0) for s, _ in chunks])
             return torch.cat([h, self._halo])
-        put_rows(table, block.dst_ids, h.detach())
+        below, current = self.layers[depth - 1], self.current[layer.in_width]
+        if not update_all(below, block, self.sums[depth - 1], current):
+            for some, _ in halo_chunks(block.from_halo):
+                current.push(block.halo_ids[some], self._halo_outputs(depth, block, some, h0))
+        current.push(block.dst_ids, h.detach())
         self._halo = None
         return h
+
+    def _halo_outputs(self, depth: int, block: Block, some: slice, h0: Tensor) -> Tensor:
+        """Of some of the halo, the outputs of the layer below by the sums that are kept."""
+        assert block.from_halo is not None
+        degree, own = block.from_halo.degree[some], self._own(depth, block, some)
+        targets = Targets(own, h0[block.num_dst :][some], degree, None)
+        return self._output(depth - 1, block.halo_ids[some], targets)
 
     def _table(self, layer: GraphLayer, block: Block) -> Tensor | None:
         """Where the layer's input rows of all nodes can be laid down and read."""

@@ -8,7 +8,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Targets, halo_chunks, halo_reached
+from graphfm.batch import (
+    HALO_ROWS,
+    Block,
+    Targets,
+    halo_chunks,
+    halo_reached,
+    only_aggregate,
+)
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.compensation import Compensation
@@ -17,7 +24,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import sum_of_rest, table_sum
 from graphfm.tables.base import NodeTable
-from graphfm.tables.device import table_of
+from graphfm.tables.device import DeviceTable, table_of
 
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
@@ -113,12 +120,13 @@ class HaloHistory(Estimator):
         if step.depth == len(self.histories):  # the last output is never read back
             return
         history, block = self.histories[step.depth], step.block
+        known = self.first_hop if step.depth == 0 else None
+        all_done = known is not None and update_all(step.layer, block, known, history)
         history.push(block.dst_ids, out)
         if self.written:
             self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
-        if block.from_halo is None:
+        if all_done or block.from_halo is None:
             return
-        known = self.first_hop if step.depth == 0 else None
         if known is None and self.betas[step.depth] == 0:
             return
         for some, view in halo_chunks(block.from_halo):
@@ -128,9 +136,11 @@ class HaloHistory(Estimator):
             else:
                 self._blend(step, some, view, rows, history)
 
-    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor:
-        """Input rows of some of the halo."""
+    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor | None:
+        """Input rows of some of the halo, if anybody reads them."""
         block = step.block
+        if step.layer.sums and step.layer.reads_only_aggregate:
+            return None
         if step.h.size(0) == block.num_src:
             return step.h[block.num_dst :][some].detach()
         return self.histories[step.depth - 1].pull(block.halo_ids[some])
@@ -143,7 +153,7 @@ class HaloHistory(Estimator):
 
     @torch.no_grad()
     def _blend(
-        self, step: LayerStep, some: slice, view: Block, own: Tensor, history: NodeTable
+        self, step: LayerStep, some: slice, view: Block, own: Tensor | None, history: NodeTable
     ) -> None:
         """Move some rows of the halo towards what the batch alone sees of them."""
         ids = step.block.halo_ids[some]
@@ -153,10 +163,9 @@ class HaloHistory(Estimator):
         written = self.written[step.depth].pull(ids).squeeze(1) > 0
         whole = ~written if self.start == "fresh" else torch.zeros_like(written)
         beta = torch.where(whole, 1.0, self.betas[step.depth])
-        beta = torch.where(seen, beta, 0.0).unsqueeze(1)
+        beta = torch.where(seen, beta, 0.0)
         self.written[step.depth].push(ids, (written | seen).float().unsqueeze(1))
-        past = history.pull(ids)
-        history.push(ids, torch.lerp(past, rows, beta.expand_as(rows)))
+        history.blend(ids, rows, beta)
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         view, num_dst = step.block.from_halo, step.block.num_dst
@@ -164,7 +173,9 @@ class HaloHistory(Estimator):
         return self._partial(step, view, step.h[num_dst:], rescale=True)
 
     @torch.no_grad()
-    def _partial(self, step: LayerStep, view: Block, own: Tensor, *, rescale: bool) -> Tensor:
+    def _partial(
+        self, step: LayerStep, view: Block, own: Tensor | None, *, rescale: bool
+    ) -> Tensor:
         """The aggregate of in-batch rows alone, by some of the halo whose rows are `own`."""
         if rescale:
             assert view.share is not None
@@ -173,13 +184,35 @@ class HaloHistory(Estimator):
         batch = step.h[: step.block.num_dst]
         if step.layer.sums:
             return sum_of_rest(batch, view)
+        assert own is not None
         return step.layer.aggregate(torch.cat([own, batch]), view)
 
     @torch.no_grad()
     def _update(
-        self, step: LayerStep, some: slice, view: Block, own: Tensor, agg: Tensor
+        self, step: LayerStep, some: slice, view: Block, own: Tensor | None, agg: Tensor
     ) -> Tensor:
         """The output of some of the halo from its aggregate. Batch norm is that of evaluation."""
         h0 = step.h0[step.block.num_dst :][some]
+        targets = Targets(own, h0, view.degree, None) if own is not None else only_aggregate(agg)
         with frozen_statistics(step.layer):
-            return step.layer.update(agg, Targets(own, h0, view.degree, None))
+            return step.layer.update(agg, targets)
+
+
+@torch.no_grad()
+def update_all(layer: GraphLayer, block: Block, sums: NodeTable, outputs: NodeTable) -> bool:
+    """The outputs of all nodes by their aggregates, if that is less work than of a large halo.
+
+    In the order of their ids nothing is gathered or scattered. Returns whether it was done; then
+    the rows of the batch are to be written after it.
+    """
+    if not (isinstance(sums, DeviceTable) and isinstance(outputs, DeviceTable)):
+        return False
+    num_nodes, num_halo = outputs.rows.size(0) - 1, block.num_src - block.num_dst
+    if not layer.reads_only_aggregate or 2 * num_halo < num_nodes:
+        return False
+    with frozen_statistics(layer):
+        for start in range(0, num_nodes, HALO_ROWS):
+            some = slice(start, min(start + HALO_ROWS, num_nodes))
+            agg = sums.rows[some].float()
+            outputs.rows[some] = layer.update(agg, only_aggregate(agg))
+    return True

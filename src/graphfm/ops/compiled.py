@@ -39,7 +39,7 @@ def _triton_works() -> bool:
         device = "cpu" if INTERPRETED else "cuda"
         row, ids = torch.zeros(1, 1, device=device), torch.zeros(1, dtype=torch.int64).to(device)
         tables = row.clone(), row.clone()
-        kernels_graph.keep[(1, 1)](row, ids, row, *tables, ids, 1, 1, PLACED=False, BLOCK=1)
+        kernels_graph.keep[(1, 1)](row, ids, row, *tables, ids, 1, 1, 1, PLACED=False, BLOCK=1)
     except Exception as error:
         logger.info("Triton's kernels cannot be used here, plain ones are: %s", error)
         return False

@@ -17,6 +17,7 @@ from torch import Tensor
 from graphfm.batch import Block, Neighborhoods, Rows
 
 PICKS_PER_PROGRAM, MOST_COLUMNS, EDGES_AT_ONCE = 128, 256, 16
+MOST_FANOUT = 64  # kernels write the loop over it out
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,11 @@ def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Pi
     return Picks(src_ids, weight, degree)
 
 
+def fits(block: Block) -> bool:
+    """Is the fan-out of a block fixed, and small enough to be written out in a kernel?"""
+    return 0 < (block.edges.fanout or 0) <= MOST_FANOUT
+
+
 def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
     """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
     from graphfm.ops import kernels_graph as kernels
@@ -135,6 +141,7 @@ def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
         momentum.past,
         momentum.visits,
         _or(momentum.place, ids),
+        momentum.past.size(0) - 1,
         width,
         rows.stride(0),
         PLACED=momentum.place is not None,
@@ -155,6 +162,7 @@ class _Combine(torch.autograd.Function):
         scaled = momentum is not None and not momentum.whole_gradient
         ctx.set_materialize_grads(False)
         ctx.block, ctx.join, ctx.share = block, join, share if scaled else None
+        ctx.kind = h.dtype
         if seen is not None:
             ctx.mark_non_differentiable(seen)
         return out, seen
@@ -165,7 +173,7 @@ class _Combine(torch.autograd.Function):
 
         block, grad = ctx.block, grad.contiguous()
         width = grad.size(1) // 2 if ctx.join else grad.size(1)
-        out = grad.new_empty(block.num_src, width)
+        out = grad.new_empty(block.num_src, width, dtype=ctx.kind)
         weight, columns = block.edges.weight, _columns(width)
         kernels.combine_backward[(block.num_dst, -(-width // columns))](
             grad,
@@ -197,6 +205,7 @@ def _launch(
 
     num_dst, width, device = block.num_dst, rows.size(1), rows.device
     kind = _number_type(device) if indirect else rows.dtype
+    kind = kind if momentum is None else torch.float32  # a history has all digits of its table
     out = torch.empty(num_dst, width * (1 + join), dtype=kind, device=device)
     share = None if momentum is None else torch.empty(num_dst, device=device)
     seen = None if momentum is None else torch.empty(num_dst, device=device)

@@ -131,7 +131,7 @@ def combine_backward(
 
 @triton.jit
 def keep(
-    values, ids, seen, past, visits, places, width, stride, PLACED: tl.constexpr,
+    values, ids, seen, past, visits, places, sink, width, stride, PLACED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write the aggregates to the history. A node that stands twice has the same row twice."""
@@ -142,14 +142,18 @@ def keep(
     if PLACED:
         node = tl.load(places + node).to(tl.int64)
     value = tl.load(values + target * stride + col, inside, other=0.0)
+    value = tl.where(node < sink, value, 0.0)  # who has no row leaves no trace
     tl.store(past + node * width + col, value, inside)
     if tl.program_id(1) == 0:
-        tl.store(visits + node, tl.load(seen + target))
+        tl.store(visits + node, tl.where(node < sink, tl.load(seen + target), 0.0))
 
 
 @triton.jit
-def put(values, ids, table, width, stride, ADD: tl.constexpr, BLOCK: tl.constexpr):
-    """Write rows to a table, or add to them: a row by one program, where nothing is strided."""
+def put(
+    values, ids, table, shares, width, stride, ADD: tl.constexpr, BLEND: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write rows to a table, add to them, or move them by a share: a row by one program."""
     row = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width
@@ -157,6 +161,12 @@ def put(values, ids, table, width, stride, ADD: tl.constexpr, BLOCK: tl.constexp
     value = tl.load(values + row * stride + col, inside, other=0.0)
     if ADD:
         value += tl.load(place, inside, other=0.0)
+    if BLEND:
+        old = tl.load(place, inside, other=0.0).to(tl.float32)
+        part = tl.load(shares + row)
+        low = old + part * (value - old)
+        high = value - (value - old) * (1.0 - part)
+        value = tl.where(part < 0.5, low, high)
     tl.store(place, value, inside)
 
 

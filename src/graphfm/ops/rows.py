@@ -8,21 +8,40 @@ from graphfm.ops import compiled
 MOST_COLUMNS = 256  # of a program
 
 
-def put_rows(table: Tensor, ids: Tensor, values: Tensor, *, add: bool = False) -> None:
-    """`table[ids] = values`, or (no id twice) `table[ids] += values`; values change their type."""
+def put_rows(
+    table: Tensor,
+    ids: Tensor,
+    values: Tensor,
+    *,
+    add: bool = False,
+    shares: Tensor | None = None,
+) -> None:
+    """`table[ids] = values`; or, no id twice: add them, or move each row by its share to them."""
     fits = ids.dtype == torch.int64 and ids.numel() > 0 and table.is_contiguous()
     if fits and compiled.available(table.device):
-        _launch(table, ids, values, add)
+        _launch(table, ids, values, add, shares)
+    elif shares is not None:
+        past = table[ids].float()
+        moved = torch.lerp(past, values.float(), shares.view(-1, 1).expand_as(values))
+        table[ids] = moved.to(table.dtype)
     else:
         table[ids] = (table[ids] + values if add else values).to(table.dtype)
 
 
-def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool) -> None:
+def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool, shares: Tensor | None) -> None:
     from graphfm.ops import kernels_graph as kernels
 
     width = table.size(1)
     values = values if values.stride(1) == 1 else values.contiguous()
     columns = min(1 << (width - 1).bit_length(), MOST_COLUMNS)
     kernels.put[(ids.numel(), -(-width // columns))](
-        values, ids, table, width, values.stride(0), ADD=add, BLOCK=columns
+        values,
+        ids,
+        table,
+        values if shares is None else shares.contiguous(),
+        width,
+        values.stride(0),
+        ADD=add,
+        BLEND=shares is not None,
+        BLOCK=columns,
     )

@@ -13,10 +13,13 @@ from graphfm.data.graph import Graph
 from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.ops import compiled
 from graphfm.ops import fanout as kernels
+from graphfm.ops.fanout import MOST_FANOUT
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
 GOLDEN, MIX = -7046029254386353131, -4658895280553007687
+
+MOST_LAYOUTS = 16  # that are kept; batches have one size, the last of an epoch another
 
 
 @dataclass(kw_only=True)
@@ -51,12 +54,14 @@ class NeighborSampler(SeedSampler):
 
     @property
     def static_shapes(self) -> bool:
+        if self.every_neighbor and self.adjacency.graph.num_edges == 0:
+            return False
         rows = min(self.batch_size, self.train_ids.numel())
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
             if depth > 0 or not self.first_hop_known:
                 if rows * fanout > self.adjacency.graph.num_nodes:
                     return False
-                if self.every_neighbor and not self.tells_where:
+                if self.every_neighbor and not (self.tells_where and fanout <= MOST_FANOUT):
                     return False
                 rows *= fanout + 1
         return True
@@ -85,7 +90,7 @@ class NeighborSampler(SeedSampler):
             elif self._fits(src_ids, fanout):
                 block, degree = self._picked_at_once(src_ids, fanout, salt)
             else:
-                block = self._block(src_ids, fanout, salt)
+                block, degree = self._block(src_ids, fanout, salt), None
             blocks.insert(0, block)
             src_ids = block.src_ids
         return Batch(src_ids, seeds, tuple(blocks))
@@ -117,7 +122,7 @@ class NeighborSampler(SeedSampler):
         """Is there a kernel that picks all neighbours of such a layer?"""
         if self.every_neighbor and not self.tells_where:
             return False
-        if self.adjacency.graph.num_edges == 0:
+        if self.adjacency.graph.num_edges == 0 or fanout > MOST_FANOUT:
             return False
         few = dst_ids.numel() * fanout <= self.adjacency.graph.num_nodes
         return few and compiled.available(dst_ids.device)
@@ -146,11 +151,13 @@ class NeighborSampler(SeedSampler):
     def _side_by_side(self, weight: Tensor, num_dst: int, fanout: int) -> Edges:
         """Every pick is a source of its own, behind the targets."""
         size, device = num_dst * (fanout + 1), weight.device
-        if (num_dst, fanout) not in self.layouts:
+        layout = self.layouts.get((num_dst, fanout))
+        if layout is None:
             first = torch.arange(num_dst + 1, dtype=torch.int32, device=device) * fanout
-            col = torch.arange(num_dst, size, dtype=torch.int32, device=device)
-            self.layouts[num_dst, fanout] = first, col
-        return Edges(*self.layouts[num_dst, fanout], weight, size, fanout)
+            layout = first, torch.arange(num_dst, size, dtype=torch.int32, device=device)
+            if len(self.layouts) < MOST_LAYOUTS:
+                self.layouts[num_dst, fanout] = layout
+        return Edges(*layout, weight, size, fanout)
 
 
 def _each_once(neighbor_ids: Tensor, weight: Tensor, factor: Tensor) -> tuple[Tensor, Edges]:

@@ -23,6 +23,11 @@ class NodeTable(ABC):
         """Add to the rows. No id may stand twice."""
         self.push(ids, self.pull(ids) + values)
 
-    def blend(self, ids: Tensor, values: Tensor, beta: float) -> None:
-        """Move the rows towards `values`: 0 keeps the past, 1 forgets it."""
-        self.push(ids, torch.lerp(self.pull(ids), values.detach(), beta))
+    def blend(self, ids: Tensor, values: Tensor, beta: float | Tensor) -> None:
+        """Move the rows towards `values`, all or each by its beta: 0 keeps the past, 1 forgets it.
+
+        No id may stand twice.
+        """
+        if isinstance(beta, Tensor):
+            beta = beta.view(-1, 1).expand_as(values)
+        self.push(ids, torch.lerp(self.pull(ids), values.detach().float(), beta))

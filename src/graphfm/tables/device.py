@@ -54,6 +54,13 @@ class DeviceTable(NodeTable):
         else:
             super().add(ids, values)
 
+    @torch.no_grad()
+    def blend(self, ids: Tensor, values: Tensor, beta: float | Tensor) -> None:
+        if self.place is None and isinstance(beta, Tensor):
+            put_rows(self.rows, ids, values, shares=beta)
+        else:
+            super().blend(ids, values, beta)
+
 
 def places(ids: Tensor, num_nodes: int) -> Tensor:
     """Number of each node among `ids`; of others, and behind the last node, how many there are."""

@@ -17,6 +17,8 @@ MOST_PARAMETERS = 32  # of a launch: a kernel's arguments must fit into 4 KiB
 class Adam(torch.optim.Adam):
     """`torch.optim.Adam` with the same state; its fused kernel leaves most of a GPU idle."""
 
+    _in_step: bool | None = None  # have all parameters taken the same steps? None: not known
+
     @classmethod
     def of(cls, backbone: nn.Module, training: Training, device: torch.device) -> "Adam":
         """On a GPU one that a CUDA graph can hold: its state and learning rate live there."""
@@ -28,7 +30,8 @@ class Adam(torch.optim.Adam):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        if not self._by_kernel():
+        if closure is not None or not self._by_kernel():
+            self._in_step = None
             super().step(closure)
             return
         for group in self.param_groups:
@@ -43,7 +46,16 @@ class Adam(torch.optim.Adam):
         changed = [p for g in self.param_groups for p in g["params"] if p.grad is not None]
         if not changed or not all(isinstance(g["lr"], Tensor) for g in self.param_groups):
             return False
-        return all(p in self.state for p in changed) and compiled.available(changed[0].device)
+        if not compiled.available(changed[0].device):
+            return False
+        if self._in_step is None:  # asked once: it waits for the device
+            steps = {float(state["step"]) for state in self.state.values()}
+            self._in_step = len(steps) == 1 and all(p.is_contiguous() for p in changed)
+        return self._in_step and len(self.state) == len(changed)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._in_step = None
+        super().load_state_dict(state_dict)
 
     def _launch(self, group: dict[str, Any], changed: list[nn.Parameter]) -> None:
         from graphfm.ops import kernels_step as kernels

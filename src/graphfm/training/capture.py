@@ -77,7 +77,7 @@ class CapturedSteps:
             if self.taken[seeds.numel()] >= (1 if self.recordings else WARM_UP):
                 self._replay([seeds])
             else:
-                self.step(seeds)
+                self.step(seeds.clone())  # which begins where kernels like it, as in a recording
             self.taken[seeds.numel()] += 1
 
     def _replay(self, group: Sequence[Tensor]) -> None:
@@ -85,7 +85,7 @@ class CapturedSteps:
         if key not in self.recordings:
             self.recordings[key] = self._record(*key, group[0])
         recording = self.recordings[key]
-        torch.stack(list(group), out=recording.seeds)
+        recording.seeds.copy_(torch.stack(list(group)))
         recording.graph.replay()
         self.counts.update(recording.counts)
 
@@ -93,7 +93,8 @@ class CapturedSteps:
         """Let steps write down what they would do. Nothing is done yet."""
         graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
         graph.register_generator_state(self.rng)
-        seeds = like.expand(num_steps, size).clone()
+        even = size + size % 2  # rows begin at multiples of 16 bytes: one kernel serves them all
+        seeds = like.new_empty(num_steps, even)[:, :size].copy_(like)
         gc.collect()  # what dies while a graph is recorded may free memory, which it must not
         with torch.cuda.graph(graph, pool=self.pool):
             for row in seeds:

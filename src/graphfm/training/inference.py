@@ -9,6 +9,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.batch import Block, Targets, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
+from graphfm.errors import InputError
 from graphfm.estimators.base import Exact
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
@@ -62,6 +63,11 @@ class LayerwiseInference:
         for start, end in self.ranges:
             block = self.adjacency.block(torch.arange(start, end, device=device))
             table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
+        if x.dtype == torch.float16 and not bool(table.rows.isfinite().all()):
+            raise InputError(
+                "sums of neighbours' features are more than fp16 holds; use --features bf16, or "
+                "--no-exact-first-hop"
+            )
         self.first_hop = table
         return table
 

@@ -19,7 +19,7 @@ from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
-from graphfm.ops import compiled
+from graphfm.ops import compiled, fanout
 from graphfm.ops.loss import backward
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.tables.device import DeviceTable, places
@@ -66,7 +66,7 @@ class Trainer:
         self.noisy = method.estimator.keeps_history and dropout
         first = backbone.layers[0] if backbone.begins_linear else None
         self.gathers = first is not None and first.sums and (first.joins or not first.residual)
-        self.gathers = self.gathers and method.estimator.combines
+        self.gathers = self.gathers and method.estimator.has_kernel
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
             self.ages = AgeMeter(
@@ -155,7 +155,7 @@ class Trainer:
         """Features of the batch; where a kernel can gather them on the way, not yet read."""
         if self.gathers and batch.blocks and compiled.available(self.graph.device):
             known = self.method.estimator.first_hop is not None
-            if known or batch.blocks[0].edges.fanout:
+            if known or fanout.fits(batch.blocks[0]):
                 return Rows(self.x, batch.input_ids)
         return (self.x if batch.whole else self.x[batch.input_ids]).float()
 
@@ -218,7 +218,8 @@ class Trainer:
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
         """Exact scores of the weights as they are."""
-        return {split: self.score(*self.outputs(split)) for split in splits}
+        there = {split: bool(self.graph.mask(split).any()) for split in splits}
+        return {s: self.score(*self.outputs(s)) if there[s] else None for s in there}
 
     def outputs(self, split: str) -> tuple[Tensor, Tensor]:
         """Exact outputs of the nodes of a split, and their labels."""
