@@ -22,11 +22,11 @@ class Adam(torch.optim.Adam):
     @classmethod
     def of(cls, backbone: nn.Module, training: Training, device: torch.device) -> "Adam":
         """On a GPU one that a CUDA graph can hold: its state and learning rate live there."""
-        settings: dict[str, Any] = {"lr": training.lr, "weight_decay": training.weight_decay}
+        settings: dict[str, Any] = {"lr": training.lr}
         if device.type == "cuda":
-            settings |= {"lr": torch.tensor(training.lr, device=device), "fused": True}
-            settings["capturable"] = True
-        return cls(backbone.parameters(), **settings)
+            settings = {"lr": torch.tensor(training.lr, device=device), "capturable": True}
+        decay = training.weight_decay
+        return cls(backbone.parameters(), weight_decay=decay, fused=True, **settings)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
