@@ -24,6 +24,9 @@ def put_rows(
         past = table[ids].float()
         moved = torch.lerp(past, values.float(), shares.view(-1, 1).expand_as(values))
         table[ids] = moved.to(table.dtype)
+    elif table.device.type == "cpu" and not add:  # NumPy copies rows, torch number by number
+        values = values.detach().to(table.dtype).contiguous()
+        table.view(torch.uint8).numpy()[ids.numpy()] = values.view(torch.uint8).numpy()
     else:
         table[ids] = (table[ids] + values if add else values).to(table.dtype)
 

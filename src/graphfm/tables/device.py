@@ -36,15 +36,14 @@ class DeviceTable(NodeTable):
 
     @torch.no_grad()
     def pull(self, ids: Tensor) -> Tensor:
-        rows = ids if self.place is None else self.place[ids]
+        rows = ids if self.place is None else self.place.index_select(0, ids)
         return self.rows.index_select(0, rows).float()  # on a CPU faster than self.rows[rows]
 
     @torch.no_grad()
     def push(self, ids: Tensor, values: Tensor) -> None:
-        if self.place is None:
-            put_rows(self.rows, ids, values)
-        else:
-            self.rows[self.place[ids]] = values.to(self.rows.dtype)
+        rows = ids if self.place is None else self.place.index_select(0, ids)
+        put_rows(self.rows, rows, values)
+        if self.place is not None:
             self.rows[-1] = 0
 
     @torch.no_grad()
