@@ -67,4 +67,4 @@ class GraphLayer(nn.Module, ABC):
             out = self.norm(out, targets.valid)
         if self.residual:
             out = out + targets.h
-        return out.relu() if self.activation else out
+        return out.relu_() if self.activation else out

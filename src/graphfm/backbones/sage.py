@@ -31,8 +31,8 @@ class SAGELayer(GraphLayer):
         if targets.joined is not None:
             return self.product(targets.joined, self.weight, self.bias, targets)
         # elsewhere two products rather than a copy of both rows
-        of_neighbors, of_self = self.weight[:, : self.in_width], self.weight[:, self.in_width :]
-        out = linear(agg, of_neighbors, self.bias) + linear(targets.h, of_self)
+        of_neighbors, of_self = self.weight.chunk(2, dim=1)
+        out = torch.addmm(linear(agg, of_neighbors, self.bias), targets.h, of_self.t())
         return self.finish(out, targets)
 
 
