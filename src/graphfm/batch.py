@@ -51,6 +51,8 @@ class Edges:
     @cached_property
     def hubs(self) -> tuple[Tensor, Edges] | None:
         """Rows of more than HUB edges, and those edges: too many to add one by one in float32."""
+        if self.num_edges <= HUB:
+            return None
         rows = (self.indptr.diff() > HUB).nonzero().squeeze(1)
         if rows.numel() == 0:
             return None
@@ -110,6 +112,9 @@ class Neighborhoods:
 class Block:
     """Edges from sources to targets. The first `num_dst` sources are the targets.
 
+    A first layer may have all nodes as sources, with only some that its edges and targets read;
+    `place` says which of them are the targets. Then no row of features is copied.
+
     `self_weight` is what a layer adds of a target's own row on top of its edges: the self-loops
     of GCN live here, so samplers see real neighbours only and never sample a node away from itself.
     """
@@ -124,6 +129,7 @@ class Block:
     from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
     share: Tensor | None = None  # [num_dst] of a target's total weight, what these edges carry
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
+    place: Tensor | None = None  # [num_dst] of the targets among the sources; None: they come first
 
     @property
     def num_src(self) -> int:
@@ -135,15 +141,19 @@ class Block:
 
     @property
     def dst_ids(self) -> Tensor:
-        return self.src_ids[: self.num_dst]
+        return self.own(self.src_ids)
 
     @property
     def halo_ids(self) -> Tensor:
         return self.src_ids[self.num_dst :]
 
+    def own(self, h: Tensor) -> Tensor:
+        """Of the sources' rows those of the targets."""
+        return h[: self.num_dst] if self.place is None else h.index_select(0, self.place)
+
     def targets(self, h: Tensor, h0: Tensor) -> Targets:
-        n = self.num_dst
-        return Targets(h[:n], h0[:n], self.degree, self.valid)
+        own = self.own(h)
+        return Targets(own, own if h0 is h else self.own(h0), self.degree, self.valid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,14 @@ class Batch:
     # [num_targets] what a node's loss counts if it trains; they add up. None: a mean.
     loss_weight: Tensor | None = None
     whole: bool = False  # all nodes in the order of their ids: features need no gathering
+
+    @property
+    def num_inputs(self) -> int:
+        """Rows of features that are read; one that several edges read in place, as often."""
+        first = self.blocks[0] if self.blocks else None
+        if first is None or first.place is None:
+            return self.input_ids.numel()
+        return first.num_dst + first.edges.num_edges
 
     @property
     def num_edges(self) -> int:

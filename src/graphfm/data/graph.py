@@ -161,6 +161,11 @@ class Graph:
         return sum(tensor.nbytes for _, tensor in self._tensors())
 
     @cached_property
+    def ids(self) -> Tensor:
+        """[num_nodes] the nodes, in order."""
+        return torch.arange(self.num_nodes, device=self.device)
+
+    @cached_property
     def degree(self) -> Tensor:
         """[num_nodes] int64 number of in-neighbours."""
         return self.indptr.diff()

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from graphfm.batch import Block, Edges
+from graphfm.batch import HUB, Block, Edges
 
 _reproducible: ContextVar[bool] = ContextVar("reproducible", default=True)
 
@@ -34,7 +34,7 @@ def weighted_sum(h: Tensor, block: Block) -> Tensor:
     """Sum of the sources' rows, each times its edge's weight, and of the target's own row."""
     out = _fixed_sum(h, block.edges) if block.edges.fanout else _product(h, block.edges)
     if block.self_weight is not None:
-        out = out + block.self_weight.unsqueeze(1) * h[: block.num_dst]
+        out = out + block.self_weight.unsqueeze(1) * block.own(h)
     return out
 
 
@@ -75,6 +75,9 @@ def segment_min(h: Tensor, block: Block) -> Tensor:
 
 
 def _product(h: Tensor, edges: Edges) -> Tensor:
+    if h.device.type == "cpu" and edges.num_edges <= HUB:  # then torch's own gradient is faster
+        small: Tensor = torch.sparse.mm(_csr(edges, edges.weight.to(h.dtype)), h, "sum")
+        return small
     out: Tensor = _Product.apply(h, edges)  # type: ignore[no-untyped-call]
     return out
 

@@ -14,6 +14,7 @@ from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.ops import compiled
 from graphfm.ops import fanout as kernels
 from graphfm.ops.fanout import MOST_FANOUT
+from graphfm.samplers.distinct import Distinct
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
@@ -30,9 +31,12 @@ class NeighborSampler(SeedSampler):
     are picked at equal distances from a random start, and their weights multiplied by d / r. Where
     r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
     for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
-    the same row, both times; different nodes pick independently. Nothing is sorted and no duplicate
-    removed, so every shape follows from the number of seeds alone, which it exceeds by a factor of
-    fanout + 1 for each layer; only where that is more than the graph has nodes, each is read once.
+    the same row, both times; different nodes pick independently.
+
+    On a GPU nothing is sorted and no duplicate removed, so every shape follows from the number of
+    seeds alone, which it exceeds by a factor of fanout + 1 for each layer; only where that is more
+    than the graph has nodes, each is read once. On a CPU, which gains nothing by fixed shapes and
+    much by fewer rows, a layer has each node once.
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
@@ -50,11 +54,15 @@ class NeighborSampler(SeedSampler):
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         super().prepare(adjacency, num_layers)
         self.fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        graph = adjacency.graph
+        self.distinct = Distinct(graph.num_nodes) if graph.device.type == "cpu" else None
         self.layouts = dict[tuple[int, int], tuple[Tensor, Tensor]]()  # by targets and fan-out
 
     @property
     def static_shapes(self) -> bool:
         if self.every_neighbor and self.adjacency.graph.num_edges == 0:
+            return False
+        if self.distinct is not None:
             return False
         rows = min(self.batch_size, self.train_ids.numel())
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
@@ -90,33 +98,68 @@ class NeighborSampler(SeedSampler):
             elif self._fits(src_ids, fanout):
                 block, degree = self._picked_at_once(src_ids, fanout, salt)
             else:
-                block, degree = self._block(src_ids, fanout, salt), None
+                in_place = depth == 0 and self.reads_in_place and not self.every_neighbor
+                block, degree = self._block(src_ids, fanout, salt, in_place), None
             blocks.insert(0, block)
             src_ids = block.src_ids
-        return Batch(src_ids, seeds, tuple(blocks))
+        whole = bool(blocks) and blocks[0].place is not None
+        return Batch(src_ids, seeds, tuple(blocks), whole=whole)
 
-    def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> Block:
-        position, factor = pick(self.adjacency.graph, dst_ids, fanout, uniform_of(dst_ids, salt))
-        indices, num_dst = self.adjacency.graph.indices, dst_ids.numel()
-        targets = dst_ids.repeat_interleave(fanout)
-        if indices.numel() == 0:
-            neighbor_ids, weight = targets, torch.zeros_like(factor)
+    def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
+        adjacency = self.adjacency
+        degree = adjacency.graph.degree.index_select(0, dst_ids)
+        position, factor = pick(adjacency.graph, dst_ids, fanout, uniform_of(dst_ids, salt))
+        if self.distinct is None:
+            src_ids, edges = self._fixed(dst_ids, fanout, position, factor)
         else:
-            position = position.clamp(max=indices.numel() - 1)  # an isolated node points anywhere
-            neighbor_ids = indices[position].long()
-            weight = factor * self.adjacency.weights(targets, neighbor_ids, position)
+            count = degree.clamp(max=fanout)
+            src_ids, edges = self._compact(dst_ids, count, position, factor, in_place)
+        own = adjacency.self_weight
+        return Block(
+            src_ids,
+            edges,
+            degree.float(),
+            None if own is None else own[dst_ids],
+            full=adjacency.block(dst_ids) if self.every_neighbor else None,
+            place=dst_ids if in_place else None,
+        )
+
+    def _fixed(
+        self, dst_ids: Tensor, fanout: int, position: Tensor, factor: Tensor
+    ) -> tuple[Tensor, Edges]:
+        """Sources and edges in shapes that are known beforehand, where they are not too many."""
+        num_dst, targets = dst_ids.numel(), dst_ids.repeat_interleave(fanout)
+        neighbor_ids, weight = self._read(targets, position, factor)
         if neighbor_ids.numel() > self.adjacency.graph.num_nodes:
             neighbor_ids, edges = _each_once(neighbor_ids, weight, factor.view(num_dst, fanout))
         else:
             edges = self._side_by_side(weight, num_dst, fanout)
-        own = self.adjacency.self_weight
-        return Block(
-            torch.cat([dst_ids, neighbor_ids]),
-            edges,
-            self.adjacency.graph.degree[dst_ids].float(),
-            None if own is None else own[dst_ids],
-            full=self.adjacency.block(dst_ids) if self.every_neighbor else None,
-        )
+        return torch.cat([dst_ids, neighbor_ids]), edges
+
+    def _compact(
+        self, dst_ids: Tensor, count: Tensor, position: Tensor, factor: Tensor, in_place: bool
+    ) -> tuple[Tensor, Edges]:
+        """Distinct sources, and edges without the picks that only fill a row."""
+        assert self.distinct is not None
+        real = factor.nonzero().squeeze(1)
+        position, factor = position.index_select(0, real), factor.index_select(0, real)
+        targets = dst_ids.repeat_interleave(count, output_size=real.numel())
+        indptr = offsets(count).int()
+        neighbor_ids, weight = self._read(targets, position, factor)
+        if in_place:
+            graph = self.adjacency.graph
+            return graph.ids, Edges(indptr, neighbor_ids.int(), weight, graph.num_nodes)
+        src_ids, col = self.distinct(dst_ids, neighbor_ids)
+        return src_ids, Edges(indptr, col, weight, src_ids.numel())
+
+    def _read(self, targets: Tensor, position: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
+        """Of edges by their positions in the graph: the sources, and the weights times a factor."""
+        graph = self.adjacency.graph
+        if graph.num_edges == 0:
+            return targets, torch.zeros_like(factor)
+        position = position.clamp(max=graph.num_edges - 1)  # an isolated node points anywhere
+        neighbor_ids = graph.indices.index_select(0, position).long()
+        return neighbor_ids, factor * self.adjacency.weights(targets, neighbor_ids, position)
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
         """Is there a kernel that picks all neighbours of such a layer?"""
@@ -175,13 +218,16 @@ def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor,
     They lie at equal distances behind `start`, a number in [0, 1) for each node. A node of fewer
     neighbours has them all, and then the same again with a factor of zero.
     """
-    degree = graph.degree[ids].unsqueeze(1)
+    first, degree = graph.indptr.index_select(0, ids), graph.degree.index_select(0, ids)
+    if fanout == 1:  # then the factor is the degree, be it one or none
+        return first + (start * degree).long(), degree.float()
+    first, degree = first.unsqueeze(1), degree.unsqueeze(1)
     slot = torch.arange(fanout, device=ids.device)
     spread = ((start.unsqueeze(1) + slot) / fanout * degree).long()
     few = degree <= fanout
     chosen = torch.where(few, slot % degree.clamp(min=1), spread)
     factor = torch.where(few, (slot < degree).float(), degree / fanout)
-    return (graph.indptr[ids].unsqueeze(1) + chosen).flatten(), factor.flatten()
+    return (first + chosen).flatten(), factor.flatten()
 
 
 def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:

@@ -67,6 +67,8 @@ class Trainer:
         first = backbone.layers[0] if backbone.begins_linear else None
         self.gathers = first is not None and first.sums and (first.joins or not first.residual)
         self.gathers = self.gathers and method.estimator.has_kernel
+        plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
+        method.sampler.reads_in_place = self.gathers and plain
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
             self.ages = AgeMeter(
@@ -116,7 +118,7 @@ class Trainer:
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
         batch = self.method.sampler.sample(seeds, self.rng)
-        self.touched.update(nodes=batch.input_ids.numel(), edges=batch.num_edges, steps=1)
+        self.touched.update(nodes=batch.num_inputs, edges=batch.num_edges, steps=1)
         loss = self.batch_loss(batch)
         self.optimizer.zero_grad()
         backward(loss)
@@ -157,7 +159,7 @@ class Trainer:
             known = self.method.estimator.first_hop is not None
             if known or fanout.fits(batch.blocks[0]):
                 return Rows(self.x, batch.input_ids)
-        return (self.x if batch.whole else self.x[batch.input_ids]).float()
+        return (self.x if batch.whole else self.x.index_select(0, batch.input_ids)).float()
 
     @torch.no_grad()
     def _record(self, x: Tensor | Rows, batch: Batch) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import weighted_sum
+from graphfm.samplers.distinct import Distinct
 from graphfm.samplers.neighbor import NeighborSampler, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
@@ -24,6 +25,13 @@ ADJACENCIES = {"mean": Adjacency.mean, "symmetric": Adjacency.symmetric, "paper"
 def prepared(adjacency, *fanout, num_layers=None, batch_size=8, **options):
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, **options)
     sampler.prepare(adjacency, len(fanout) if num_layers is None else num_layers)
+    return sampler
+
+
+def prepared_for_gpu(*args, **options):
+    """Of fixed shapes, as on a GPU."""
+    sampler = prepared(*args, **options)
+    sampler.distinct = None
     return sampler
 
 
@@ -247,7 +255,8 @@ def test_shapes_follow_from_the_number_of_seeds(graph, data):
     fanout = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
     count = data.draw(st.integers(1, graph.num_nodes))
     seeds = torch.tensor(data.draw(st.permutations(range(graph.num_nodes)))[:count])
-    batch = prepared(Adjacency.mean(graph), *fanout).sample(seeds, generator(count))
+    sampler = prepared_for_gpu(Adjacency.mean(graph), *fanout, batch_size=count)
+    batch = sampler.sample(seeds, generator(count))
     rows = count
     for block, each in zip(reversed(batch.blocks), reversed(fanout), strict=True):
         if rows * each > graph.num_nodes:  # then each neighbour is there once
@@ -293,7 +302,7 @@ def test_the_neighbours_laid_beside_the_sample_do_not_change_it(make_graph):
 
 def test_a_node_that_occurs_twice_in_a_layer_sees_the_same_neighbours():
     graph = simple_graph(12, 9)
-    sampler = prepared(Adjacency.mean(graph), 2, 2, 2)
+    sampler = prepared_for_gpu(Adjacency.mean(graph), 2, 2, 2)
     for seed in range(5):
         for block in sampler.sample(everyone(graph), generator(seed)).blocks:
             seen = {}
@@ -337,7 +346,7 @@ def test_a_crowd_of_picks_is_read_once_each_and_sums_the_same(kind, monkeypatch)
     """With and without duplicates: the same neighbours, weights and estimates."""
     graph = simple_graph(30, 12)
     adjacency, ids = ADJACENCIES[kind](graph), everyone(graph)
-    few, many = prepared(adjacency, 3, 2), prepared(adjacency, 3, 2)
+    few, many = (prepared_for_gpu(adjacency, 3, 2) for _ in range(2))
     small = few.sample(ids, generator())
     monkeypatch.setattr(
         "graphfm.samplers.neighbor._each_once",
@@ -348,6 +357,51 @@ def test_a_crowd_of_picks_is_read_once_each_and_sums_the_same(kind, monkeypatch)
     large = many.sample(ids, generator())
     assert small.input_ids.numel() < large.input_ids.numel()
     torch.testing.assert_close(estimate(small, graph.x), estimate(large, graph.x))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from(sorted(ADJACENCIES)), st.booleans(), st.data())
+def test_on_a_cpu_each_node_once_and_the_same_sums(graph, kind, in_place, data):
+    adjacency = ADJACENCIES[kind](graph)
+    fanout = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    count = data.draw(st.integers(1, graph.num_nodes))
+    seeds = torch.tensor(data.draw(st.permutations(range(graph.num_nodes)))[:count])
+    sampler = prepared(adjacency, *fanout)
+    sampler.reads_in_place = in_place
+    batch = sampler.sample(seeds, generator(count))
+    fixed = prepared_for_gpu(adjacency, *fanout).sample(seeds, generator(count))
+    assert not sampler.static_shapes
+    assert batch.whole == in_place
+    for depth, (block, other) in enumerate(zip(batch.blocks, fixed.blocks, strict=True)):
+        assert block.src_ids.unique().numel() == block.src_ids.numel() == block.num_src
+        assert (block.place is not None) == (in_place and depth == 0)
+        assert set(block.dst_ids.tolist()) <= set(other.dst_ids.tolist())  # some only fill a row
+        assert bool((block.edges.indptr.diff() <= fanout[depth]).all())
+        assert torch.equal(block.degree, graph.degree[block.dst_ids].float())
+    want = estimate(fixed, graph.x.double())
+    torch.testing.assert_close(estimate(batch, graph.x.double()), want)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 50), st.data())
+def test_distinct_ids_come_targets_first(num_nodes, data):
+    nodes = st.integers(0, num_nodes - 1)
+    targets = torch.tensor(data.draw(st.lists(nodes, unique=True)), dtype=torch.long)
+    others = torch.tensor(data.draw(st.lists(nodes)), dtype=torch.long)
+    distinct = Distinct(num_nodes)
+    distinct.place.fill_(data.draw(st.integers(-2, 60)))  # whatever an earlier call has left
+    src_ids, place = distinct(targets, others)
+    assert torch.equal(src_ids[: targets.numel()], targets)
+    assert torch.equal(src_ids[place], others)
+    assert sorted(src_ids.tolist()) == sorted({*targets.tolist(), *others.tolist()})
+
+
+def test_distinct_ids_have_the_same_order_whatever_the_threads():
+    ids = torch.randint(1000, (400_000,), generator=generator())
+    found = [Distinct(1000)(ids[:0], ids)[0] for _ in range(5)]
+    assert all(torch.equal(found[0], other) for other in found)
+    last = {node: number for number, node in enumerate(ids.tolist())}
+    assert found[0].tolist() == sorted(last, key=last.__getitem__)
 
 
 # ---- epochs and settings
@@ -371,9 +425,11 @@ def test_every_training_node_once_an_epoch(make_graph, batch_size):
 
 def test_fanouts_are_given_input_first(make_graph):
     graph = make_graph()
-    batch = prepared(Adjacency.mean(graph), 5, 2).sample(torch.tensor([1, 2]), generator())
+    sampler = prepared_for_gpu(Adjacency.mean(graph), 5, 2)
+    batch = sampler.sample(torch.tensor([1, 2]), generator())
     assert [neighbors(block).size(1) for block in batch.blocks] == [5, 2]
-    alike = prepared(Adjacency.mean(graph), 3, num_layers=3).sample(torch.tensor([1]), generator())
+    alike = prepared_for_gpu(Adjacency.mean(graph), 3, num_layers=3)
+    alike = alike.sample(torch.tensor([1]), generator())
     assert [neighbors(block).size(1) for block in alike.blocks] == [3, 3, 3]
 
 

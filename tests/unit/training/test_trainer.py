@@ -181,8 +181,15 @@ def test_what_a_step_touches_is_counted(make_graph):
     graph = make_graph()
     score = fit(graph, epochs=2)[2]
     assert (score.nodes_per_step, score.edges_per_step) == (60, 2 * graph.num_edges)
-    few = fit(graph, epochs=2, method="graphsage", fanout=(1,), batch_size=512)[2]
-    assert (few.nodes_per_step, few.edges_per_step) == (4 * 20, 3 * 20)
+    options = {"method": "graphsage", "fanout": (100,), "batch_size": 512, "epochs": 1}
+    some, _, few = fit(graph, **options)
+    last = some.method.sampler.adjacency.block(graph.train_mask.nonzero().squeeze(1))
+    edges = int(graph.degree[last.src_ids].sum())
+    assert few.edges_per_step == edges + last.edges.num_edges
+    assert few.nodes_per_step == last.num_src + edges  # which it read in place
+    dropped = fit(graph, dropout_input=True, **options)[2]  # not so, and each node once
+    reached = some.method.sampler.adjacency.block(last.src_ids).num_src
+    assert (dropped.nodes_per_step, dropped.edges_per_step) == (reached, few.edges_per_step)
 
 
 def test_staleness_is_recorded_as_often_as_asked(make_graph):
