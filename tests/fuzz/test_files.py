@@ -71,7 +71,7 @@ from graphfm.training.saved_run import read_run
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 path = Path(sys.argv[1], "config.json")
 config = json.loads(path.read_text())
-config["run"]["backbone_settings"]["hidden"] = int(sys.argv[2])
+config["run"]["backbone_settings"] |= {"hidden": 8_000, "layers": 3}
 path.write_text(json.dumps(config))
 try:
     read_run(path.parent)
@@ -80,12 +80,11 @@ except graphfm.InputError:
 """
 
 
-@pytest.mark.parametrize("hidden", [20_000, 1 << 20])
-def test_a_network_that_only_its_config_claims_is_not_made(tmp_path, hidden):
+def test_a_network_that_only_its_config_claims_is_not_made(tmp_path):
     make_run(tmp_path)
-    command = [sys.executable, "-c", HUGE, str(tmp_path / "run"), str(hidden)]
+    command = [sys.executable, "-c", HUGE, str(tmp_path / "run")]
     ended = subprocess.run(command, capture_output=True, text=True)
-    assert int(ended.stdout) < 100_000, ended  # KiB; the network would take 1.6 GB, or 4 TB
+    assert int(ended.stdout) < 100_000, ended  # KiB; the network would take 500 MB
 
 
 @pytest.mark.parametrize("shape", [[1 << 60], [1 << 31, 1 << 31], [-1, 4], [1.5], ["4"], None])

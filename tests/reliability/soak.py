@@ -141,11 +141,12 @@ def soak(place: Path, seconds: float, rounds: int = 1) -> Report:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--rounds", type=int, default=1, help="at least so many")
     given = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         os.environ["GRAPHFM_CACHE"] = str(Path(name, "cache"))
-        report = soak(Path(name), 60 * given.minutes)
+        report = soak(Path(name), 60 * given.minutes, given.rounds)
     files = report.open_files
     said = asdict(report) | {"growth": report.growth, "resident": report.resident[::50]}
     said |= {"open_files": [files[0], files[-1]], "threads": sorted(set(report.threads))}
