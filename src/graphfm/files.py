@@ -13,7 +13,8 @@ from typing import Any
 
 from graphfm.errors import InputError
 
-UNFINISHED = re.compile(r"\..*\.\d+\.unfinished")  # what `atomic_path` writes to
+# What `atomic_path` writes to, and what safetensors writes beside that before it renames it.
+UNFINISHED = re.compile(r"\..*\.\d+\.unfinished|\.tmp\w{6}")
 log = logging.getLogger("graphfm")
 
 

@@ -102,6 +102,7 @@ def test_one_of_another_format_is_refused(kept, monkeypatch):
 
 def test_what_a_killed_process_left_is_removed(kept):
     (kept.folder / ".4.safetensors.123.unfinished").write_bytes(b"half")
+    (kept.folder / ".tmpyLhSwA").write_bytes(b"half of that")
     (kept.folder / "4.safetensors").write_bytes(b"whole, but nobody vouches for it")
     kept.clean()
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]

@@ -73,6 +73,13 @@ def test_a_damaged_checkpoint_is_passed_over(stopped, whole, graph, caplog, name
     assert ("2.json cannot be used" in caplog.text) == (how != "gone" or name != "2.json")
 
 
+def test_what_a_killed_process_left_in_the_run_is_removed(stopped, whole, graph):
+    for name in (".tmpyLhSwA", ".model.safetensors.123.unfinished", "checkpoints/.tmpAb12Cd"):
+        (stopped / name).write_bytes(b"half")
+    resume(stopped, graph)
+    assert files(stopped) == files(whole)
+
+
 def test_without_a_checkpoint_a_run_starts_from_the_beginning(stopped, whole, graph):
     shutil.rmtree(stopped / "checkpoints")
     resume(stopped, graph)
