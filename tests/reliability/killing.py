@@ -51,13 +51,13 @@ class Killing:
         wait = self.random.uniform(0, self.seconds)
         if writing:
             time.sleep(wait / 2)
-            command.until(lambda: bool(list(run.glob("checkpoints/.*.unfinished"))), self.seconds)
+            command.until(lambda: bool(_unfinished(run)), self.seconds)
         else:
             command.until(lambda: False, wait)
         command.kill()
         command.process.join()
         ended = (run / "result.json").exists()
-        half = list(run.glob("checkpoints/.*")) + list(run.glob(".*"))
+        half = _unfinished(run)
         return "after the end" if ended else f"writing {half[0].name}" if half else "between"
 
     def _command(self, *arguments: object) -> Command:
@@ -65,3 +65,8 @@ class Killing:
 
     def _said(self) -> str:
         return (self.folder / "err").read_text()
+
+
+def _unfinished(run: Path) -> list[Path]:
+    """What is being written, by us or by safetensors."""
+    return [*run.glob("checkpoints/.*"), *run.glob(".*")]
