@@ -1,6 +1,6 @@
 """`python -m graphfm` is `graphfm`."""
 
-from graphfm.cli import main
+from graphfm.cli import entry
 
 if __name__ == "__main__":
-    main()
+    entry()

@@ -27,11 +27,15 @@ def _sampled(
     )
 
 
-def _clustered(method: str) -> Case:
+def _clustered(method: str, precision: str) -> Case:
     """A method that takes parts of the graph, against one full-batch pass."""
-    options = {**GCN, **PARTS, "method": method}
+    options = {**GCN, **PARTS, "method": method, "precision": precision}
     return Case(
-        name=method, dataset="synthetic:products", options=options, rival="full", device="cuda"
+        name=f"{method}, precision {precision}",
+        dataset="synthetic:products",
+        options=options,
+        rival="full",
+        device="cuda",
     )
 
 
@@ -59,9 +63,11 @@ GPU = (
     _sampled("graphfm-ib", "synthetic:reddit", (1, 1, 1, 1), "pyg", "cuda", precision="tf32"),
     _sampled("graphsage", "synthetic:reddit", (25, 10), "pyg", "cuda"),
     _sampled("graphsage", "synthetic:reddit", (25, 10), "pyg", "cuda", precision="tf32"),
-    _clustered("gas"),
-    _clustered("graphfm-ob"),
-    _clustered("graphfm-delta"),
+    *(
+        _clustered(method, precision)
+        for precision in ("fp32", "tf32")
+        for method in ("gas", "graphfm-ob", "graphfm-delta")
+    ),
 )
 SCALE = (
     Case(

@@ -1,5 +1,5 @@
 """The command line."""
 
-from graphfm.cli.app import main
+from graphfm.cli.app import entry, main
 
-__all__ = ["main"]
+__all__ = ["entry", "main"]

@@ -1,6 +1,7 @@
 """The commands, and what becomes of an error."""
 
 import logging
+import signal
 import sys
 from typing import Annotated
 
@@ -68,6 +69,18 @@ def main() -> None:
     if code == 130:  # what some versions of typer make of Ctrl-C
         _end("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def entry() -> None:
+    """`main`, for a process of its own: while that ends, further signals change nothing."""
+    try:
+        try:
+            main()
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+    except KeyboardInterrupt:  # one more, while the first was being answered
+        sys.exit(130)
 
 
 def _explain(error: Exception) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import torch
 import typer
 
 from graphfm.bench.case import Case
@@ -40,6 +41,10 @@ def bench(
     if repeats < 1:
         raise InputError(f"repeats is {repeats}; expected 1 or more")
     cases = _chosen(suite, case)
+    if any(case.device == "cuda" for case in cases) and not torch.cuda.is_available():
+        raise InputError(
+            f"suite {suite} needs a GPU, and torch sees none; use --suite quick or --suite cpu"
+        )
     machine = Machine.of(pick_device(cases[0].device))
     say(str(machine))
     failed = _profile(cases, json) if profile else _measure(suite, cases, machine, repeats, json)
