@@ -80,7 +80,7 @@ class Ages:
 
     mean: float  # of the rows written so far; 0 is the latest step
     max: int
-    never: float  # share of the nodes that no step has written yet
+    never: float  # share of the rows that no step has written yet
 
 
 class AgeMeter:
@@ -111,7 +111,8 @@ class AgeMeter:
 
     def summary(self, depth: int) -> Ages:
         """The ages of one layer's rows (depth counted from 0) after the last step."""
-        written = self.written[depth]
+        kept = self.estimator.kept_ids(depth)
+        written = self.written[depth] if kept is None else self.written[depth, kept]
         ages = self.step - written[written > 0]
         if ages.numel() == 0:
             return Ages(0.0, 0, 1.0)

@@ -75,9 +75,8 @@ class AggregateMomentum(Estimator):
         return named | {f"visits.{depth}": table for depth, table in self.visits.items()}
 
     def kept_ids(self, depth: int) -> Tensor | None:
-        history = self.histories[depth]
-        assert isinstance(history, DeviceTable)
-        return history.kept_ids()
+        history = self.histories.get(depth)
+        return history.kept_ids() if isinstance(history, DeviceTable) else None
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
