@@ -227,3 +227,14 @@ def _as_count(name: str, value: Any) -> int:
 
 def _kind(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+
+
+def as_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Features in another floating-point type, all of them still finite."""
+    changed = x.to(dtype)
+    if x.numel() and not bool(changed.isfinite().all()):
+        raise InputError(
+            f"a feature of {float(x.abs().max()):.3g} is more than {dtype} holds "
+            f"({torch.finfo(dtype).max:.3g}); use --features bf16, or standardise the features"
+        )
+    return changed

@@ -226,7 +226,7 @@ class Graph:
         if torch.empty(0, device=device).device == self.device:  # "cuda" may be "cuda:0"
             return self
         moved = copy.copy(self)
-        for name in ("degree", "weighted_degree", "fingerprint", "_out_edges"):
+        for name in ("degree", "weighted_degree", "fingerprint", "ids", "_out_edges"):
             moved.__dict__.pop(name, None)
         for name, tensor in self._tensors():
             object.__setattr__(moved, name, tensor.to(device))
@@ -236,15 +236,9 @@ class Graph:
         """The same graph with its features in another floating-point type."""
         if self.x.dtype == dtype:
             return self
-        x = self.x.to(dtype)
-        if x.numel() and not bool(x.isfinite().all()):
-            raise InputError(
-                f"a feature of {float(self.x.abs().max()):.3g} is more than {dtype} holds "
-                f"({torch.finfo(dtype).max:.3g}); use --features bf16, or standardise the features"
-            )
         changed = copy.copy(self)
         changed.__dict__.pop("fingerprint", None)
-        object.__setattr__(changed, "x", x)
+        object.__setattr__(changed, "x", checks.as_type(self.x, dtype))
         return changed
 
     @cached_property

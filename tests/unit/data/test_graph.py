@@ -1,5 +1,6 @@
 """The graph: what goes in, what is kept, what comes back."""
 
+import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -355,3 +356,17 @@ def test_from_pyg_takes_many_float_labels():
 def test_from_pyg_says_what_is_missing_or_wrong(data, culprit):
     with pytest.raises(InputError, match=culprit):
         Graph.from_pyg(data)
+
+
+def test_features_in_half_precision(make_graph):
+    graph = make_graph()
+    half = graph.with_features(torch.float16)
+    assert half.x.dtype == torch.float16
+    assert half.fingerprint != graph.fingerprint
+    assert graph.with_features(torch.float32) is graph
+    large = dataclasses.replace(graph, x=graph.x * 1e6)
+    with pytest.raises(
+        InputError, match=r"is more than torch.float16 holds .* use --features bf16"
+    ):
+        large.with_features(torch.float16)
+    assert large.with_features(torch.bfloat16).x.isfinite().all()
