@@ -135,6 +135,7 @@ def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Gra
         if run.dataset == IN_MEMORY:
             raise InputError("the run is of a graph in memory; in Python: resume(RUN, graph)")
         graph = load_graph(replace(run, dataset=about.get("path") or run.dataset))
+    graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     if graph.fingerprint != about.get("fingerprint"):
         raise InputError(
             f"{run.dataset} is not the graph that the run began with: it has changed since, or is "

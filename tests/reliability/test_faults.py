@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import stat
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from graphfm.api import start
 from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.folder import RunFolder
+from graphfm.training.interruption import Interruption
 from graphfm.training.stopped import Stopped
 from graphfm.training.trainer import Trainer
 from tests.reliability.runs import StopAfter, differences, files
@@ -350,3 +352,22 @@ def test_a_run_says_how_often_it_keeps_its_state(graph, tmp_path):
     )
     train(graph, out=tmp_path / "none", checkpoint_every="0", device="cpu", **OPTIONS)
     assert not (tmp_path / "none" / "checkpoints").exists()
+
+
+def test_a_graph_in_memory_with_half_features_goes_on(graph, tmp_path):
+    run = Run.make(dataset="in-memory", device="cpu", features="bf16", **OPTIONS)
+    with pytest.raises(Stopped):
+        start(run, graph, out=tmp_path / "run", interruption=StopAfter(4))
+    assert resume(tmp_path / "run", graph).score.epochs > 0
+
+
+def test_a_signal_that_nobody_hears_of_is_still_obeyed(monkeypatch):
+    """The other end of a pipe may have gone with the same Ctrl-C."""
+
+    def gone(*given):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("graphfm.training.interruption.os.write", gone)
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption()

@@ -1,6 +1,7 @@
 """The commands, and what becomes of an error."""
 
 import logging
+import os
 import signal
 import sys
 from typing import Annotated
@@ -99,5 +100,8 @@ def _explain(error: Exception) -> str | None:
 
 
 def _end(message: str, code: int) -> None:
-    typer.echo("graphfm: " + " ".join(message.split()), err=True)
+    try:
+        typer.echo("graphfm: " + " ".join(message.split()), err=True)
+    except OSError:  # nobody listens any more; nor is anything to be flushed at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -43,4 +44,5 @@ class Interruption:
             raise KeyboardInterrupt
         self.number = number
         shown = b"\n" if os.isatty(2) else b""  # behind the bar, or the ^C
-        os.write(2, shown + SAID)  # not print: it may be what was interrupted
+        with suppress(OSError):  # whoever listened may have been interrupted too
+            os.write(2, shown + SAID)  # not print: it may be what was interrupted
