@@ -26,7 +26,7 @@ from graphfm.backbones import BACKBONES
 from graphfm.backbones.base import Settings
 from graphfm.backbones.gcnii import GCNIISettings
 from graphfm.backbones.pna import PNASettings
-from graphfm.cli import main
+from graphfm.cli import entry, main
 from graphfm.data.datasets import DATASETS
 from graphfm.methods import METHODS
 from graphfm.run import Run
@@ -855,7 +855,7 @@ def test_an_interval_that_is_none_is_refused(here, often):
 
 def test_the_program_is_installed_under_its_name():
     (script,) = entry_points(group="console_scripts", name="graphfm")
-    assert script.load() is main
+    assert script.load() is entry
 
 
 def test_a_process_prints_json_only_and_a_second_one_reads_the_run(here):

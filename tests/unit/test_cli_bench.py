@@ -177,4 +177,4 @@ def test_without_a_gpu_its_suite_is_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     code, out, err = bench("--suite", "gpu")
     assert (code, out) == (2, "")
-    assert "torch sees no GPU" in err
+    assert "suite gpu needs a GPU" in err
