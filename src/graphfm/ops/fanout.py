@@ -61,20 +61,14 @@ def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Pi
     kernels.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
         dst_ids,
         salt,
-        where.indptr,
-        where.indices,
-        _or(where.edge_weight, weight),
-        _or(where.row_scale, weight),
-        _or(where.col_scale, weight),
+        *_arrays(where, weight),
         src_ids,
         weight,
         degree,
         num_dst,
         where.indices.numel(),
         FANOUT=fanout,
-        WEIGHTED=where.edge_weight is not None,
-        ROW=where.row_scale is not None,
-        COL=where.col_scale is not None,
+        **_factors(where),
         BLOCK=PICKS_PER_PROGRAM,
     )
     return Picks(src_ids, weight, degree)
@@ -93,17 +87,11 @@ def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
     out = torch.empty(ids.numel(), width, device=table.device)
     kernels.sum_of_all[(ids.numel(), -(-width // columns))](
         ids,
-        where.indptr,
-        where.indices,
-        _or(where.edge_weight, out),
-        _or(where.row_scale, out),
-        _or(where.col_scale, out),
+        *_arrays(where, out),
         table,
         out,
         width,
-        WEIGHTED=where.edge_weight is not None,
-        ROW=where.row_scale is not None,
-        COL=where.col_scale is not None,
+        **_factors(where),
         EDGES=EDGES_AT_ONCE,
         BLOCK=columns,
     )
@@ -238,6 +226,21 @@ def _launch(
         BLOCK=columns,
     )
     return out, share, seen
+
+
+def _arrays(where: Neighborhoods, other: Tensor) -> tuple[Tensor, ...]:
+    """A matrix as arguments of a kernel."""
+    factors = (where.edge_weight, where.row_scale, where.col_scale)
+    return where.indptr, where.indices, *(_or(factor, other) for factor in factors)
+
+
+def _factors(where: Neighborhoods) -> dict[str, bool]:
+    """Which of them it is to look at."""
+    return {
+        "WEIGHTED": where.edge_weight is not None,
+        "ROW": where.row_scale is not None,
+        "COL": where.col_scale is not None,
+    }
 
 
 def _number_type(device: torch.device) -> torch.dtype:
