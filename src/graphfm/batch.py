@@ -219,11 +219,6 @@ def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
         yield some, Block(ids, edges, view.degree[some], share=share)
 
 
-def only_aggregate(agg: Tensor) -> Targets:
-    """For an update that reads nothing but aggregates; what stands beside them means nothing."""
-    return Targets(agg, agg, agg[:, 0], None)
-
-
 def halo_first(h: Tensor, num_dst: int) -> Tensor:
     """Reorder [targets, halo] rows to [halo, targets], the order `from_halo` has."""
     return torch.cat([h[num_dst:], h[:num_dst]])

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from graphfm.batch import Block, Targets
 from graphfm.norm import MaskedBatchNorm
+from graphfm.ops.halo import Affine
 from graphfm.ops.linear import linear
 
 
@@ -42,10 +43,9 @@ class GraphLayer(nn.Module, ABC):
         """Is `aggregate` a linear map of the rows? Only then can it be sampled without bias."""
         return True
 
-    @property
-    def reads_only_aggregate(self) -> bool:
-        """Is `update` a function of the aggregate alone: no own row, no degree, no h0?"""
-        return False
+    def affine(self) -> Affine | None:
+        """What `update` does in evaluation, if it reads the aggregate alone; without gradients."""
+        return None
 
     @abstractmethod
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
@@ -60,6 +60,12 @@ class GraphLayer(nn.Module, ABC):
         at_once = self.activation and self.norm is None and not self.residual
         out = linear(rows, weight, bias, relu=at_once)
         return out if at_once else self.finish(out, targets)
+
+    def folded(self, weight: Tensor, bias: Tensor) -> Affine:
+        """A matrix and bias with the batch norm of evaluation in them, and the activation."""
+        if self.norm is not None:
+            weight, bias = self.norm.folded(weight, bias)
+        return Affine(weight.detach(), bias.detach(), self.activation)
 
     def finish(self, out: Tensor, targets: Targets) -> Tensor:
         """The end that every update shares."""

@@ -30,6 +30,11 @@ class MaskedBatchNorm(nn.Module):
         mean, var = self._batch_statistics(x, valid)
         return (x - mean) * torch.rsqrt(var + self.eps) * self.weight + self.bias
 
+    def folded(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """A matrix and bias that do at once what they and this do one after the other."""
+        scale = self.weight * torch.rsqrt(self.running_var + self.eps)
+        return weight * scale.unsqueeze(1), (bias - self.running_mean) * scale + self.bias
+
     def _batch_statistics(self, x: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
         keep = x.new_ones(x.size(0), 1) if valid is None else valid.unsqueeze(1)
         keep = keep.bool()

@@ -161,23 +161,27 @@ def test_a_part_reads_its_halo_and_the_halo_reads_it(graph):
 @pytest.mark.parametrize("backbone", ["sage", "gcn", "gcnii"])
 @pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
 @pytest.mark.parametrize("first_hop", [True, False])
-def test_rows_are_read_in_place_or_gathered_alike(graph, monkeypatch, name, backbone, first_hop):
+@pytest.mark.parametrize("residual", [True, False])
+def test_rows_are_read_in_place_or_gathered_alike(
+    graph, monkeypatch, name, backbone, first_hop, residual
+):
     """Straight from a table, from a copy of the halo's rows, and with the halo in pieces."""
 
     def trained():
         torch.manual_seed(3)
         method = METHODS[name](parts=4, parts_per_batch=2, exact_first_hop=first_hop)
-        options = {"layers": 3, "residual": True, "dropout": 0.0}
-        trainer = trainer_of(graph, backbone, method, **options)
+        trainer = trainer_of(graph, backbone, method, layers=3, dropout=0.0, residual=residual)
         losses = [trainer.epoch() for _ in range(3)]
         tables = {key: table.rows for key, table in method.estimator.tables().items()}
         return losses, dict(trainer.backbone.state_dict()), tables
 
     straight = trained()
-    monkeypatch.setattr("graphfm.batch.HALO_ROWS", 7)
+    for module in ("batch", "ops.halo"):
+        monkeypatch.setattr(f"graphfm.{module}.HALO_ROWS", 7)
     in_pieces = trained()
     for module in ("halo_history", "halo_difference"):
         monkeypatch.setattr(f"graphfm.estimators.{module}.table_of", lambda *_: None)
+    monkeypatch.setattr("graphfm.backbones.gcn.GCNLayer.affine", lambda _: None)
     gathered = trained()
     torch.testing.assert_close(in_pieces, straight, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(gathered, straight, atol=1e-5, rtol=1e-4)

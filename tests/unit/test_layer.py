@@ -7,9 +7,11 @@ import torch
 from torch import nn
 
 from graphfm.backbones import make_backbone
-from graphfm.batch import Batch
+from graphfm.backbones.gcn import GCNLayer
+from graphfm.batch import Batch, Targets
 from graphfm.data.adjacency import Adjacency
 from graphfm.estimators.base import Exact
+from graphfm.norm import frozen_statistics
 
 
 def forward(backbone, graph):
@@ -81,3 +83,25 @@ def test_padding_is_invisible_to_a_layer(make_graph):
     out = layer.update(padded, replace(targets, valid=torch.arange(13) < 9))
     torch.testing.assert_close(out[:9], plain)
     torch.testing.assert_close(layer.norm.running_mean, before)
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize("activation", [False, True])
+def test_an_affine_layer_does_what_update_does_in_evaluation(batch_norm, activation):
+    options = {"dropout": 0.0, "batch_norm": batch_norm, "activation": activation}
+    layer = GCNLayer(5, 4, residual=False, **options).train()
+    if layer.norm is not None:
+        for tensor in (layer.norm.running_mean, layer.norm.weight.data, layer.norm.bias.data):
+            torch.nn.init.normal_(tensor)
+        torch.nn.init.uniform_(layer.norm.running_var, 0.5, 2.0)
+    rows = torch.randn(7, 5)
+    with torch.no_grad(), frozen_statistics(layer):
+        want = layer.update(rows, Targets(rows, rows, rows[:, 0], None))
+    affine = layer.affine()
+    torch.testing.assert_close(affine(rows), want)
+    torch.testing.assert_close(affine.end(affine.product(rows)), want)
+
+
+def test_a_layer_that_reads_its_own_row_is_not_affine():
+    options = {"dropout": 0.0, "batch_norm": False, "activation": True}
+    assert GCNLayer(5, 5, residual=True, **options).affine() is None

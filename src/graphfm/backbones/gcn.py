@@ -13,6 +13,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.layer import GraphLayer
 from graphfm.ops import weighted_sum
+from graphfm.ops.halo import Affine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,8 @@ class GCNLayer(GraphLayer):
         super().__init__(in_width, in_width, out_width, **options)
         self.linear = nn.Linear(in_width, out_width)
 
-    @property
-    def reads_only_aggregate(self) -> bool:
-        return not self.residual
+    def affine(self) -> Affine | None:
+        return None if self.residual else self.folded(self.linear.weight, self.linear.bias)
 
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         return weighted_sum(h, block)

@@ -11,11 +11,12 @@ from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.compensation import Compensation
-from graphfm.estimators.halo_history import NOTHING_TO_READ, logger, update_all
+from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.ops import sum_of_rest, table_sum
+from graphfm.ops import table_sum
+from graphfm.ops.halo import put_outputs, spread
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -75,7 +76,10 @@ class HaloDifference(Estimator):
             self._halo = torch.cat([self._halo_outputs(depth, block, s, h0) for s, _ in chunks])
             return torch.cat([h, self._halo])
         below, current = self.layers[depth - 1], self.current[layer.in_width]
-        if not update_all(below, block, self.sums[depth - 1], current):
+        affine = below.affine()
+        if affine is not None:
+            put_outputs(current.rows, block.halo_ids, affine, self.sums[depth - 1].rows)
+        else:
             for some, _ in halo_chunks(block.from_halo):
                 current.push(block.halo_ids[some], self._halo_outputs(depth, block, some, h0))
         current.push(block.dst_ids, h.detach())
@@ -117,13 +121,12 @@ class HaloDifference(Estimator):
         sums.push(block.dst_ids, self._sum_of_known(step, fresh))  # afresh: no rounding adds up
         if block.from_halo is None:
             return
+        if step.layer.sums:
+            spread(moved, block.from_halo, sums.rows)
+            return
         for some, view in halo_chunks(block.from_halo):
-            if step.layer.sums:
-                change = sum_of_rest(moved, view)
-            else:
-                still = moved.new_zeros(view.num_dst, moved.size(1))
-                change = step.layer.aggregate(torch.cat([still, moved]), view)
-            sums.add(block.halo_ids[some], change)
+            still = moved.new_zeros(view.num_dst, moved.size(1))
+            sums.add(block.halo_ids[some], step.layer.aggregate(torch.cat([still, moved]), view))
 
     def _sum_of_known(self, step: LayerStep, fresh: Tensor) -> Tensor:
         """The targets' aggregate of all that is known of their neighbours."""

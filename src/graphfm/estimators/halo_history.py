@@ -8,14 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import (
-    HALO_ROWS,
-    Block,
-    Targets,
-    halo_chunks,
-    halo_reached,
-    only_aggregate,
-)
+from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.compensation import Compensation
@@ -23,8 +16,9 @@ from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import sum_of_rest, table_sum
+from graphfm.ops.halo import Blend, put_outputs, spread
 from graphfm.tables.base import NodeTable
-from graphfm.tables.device import DeviceTable, table_of
+from graphfm.tables.device import table_of
 
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
@@ -120,27 +114,30 @@ class HaloHistory(Estimator):
         if step.depth == len(self.histories):  # the last output is never read back
             return
         history, block = self.histories[step.depth], step.block
-        known = self.first_hop if step.depth == 0 else None
-        all_done = known is not None and update_all(step.layer, block, known, history)
         history.push(block.dst_ids, out)
         if self.written:
             self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
-        if all_done or block.from_halo is None:
+        if block.from_halo is None:
             return
-        if known is None and self.betas[step.depth] == 0:
-            return
-        for some, view in halo_chunks(block.from_halo):
-            ids, rows = block.halo_ids[some], self._halo_rows(step, some)
-            if known is not None:
-                history.push(ids, self._update(step, some, view, rows, known.pull(ids)))
-            else:
-                self._blend(step, some, view, rows, history)
+        if step.depth == 0 and self.first_hop is not None:
+            self._renew(step, block.from_halo, history, self.first_hop)
+        elif self.betas[step.depth] > 0:
+            self._blend(step, block.from_halo, history)
 
-    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor | None:
-        """Input rows of some of the halo, if anybody reads them."""
+    @torch.no_grad()
+    def _renew(self, step: LayerStep, view: Block, history: NodeTable, sums: NodeTable) -> None:
+        """Compute the halo's rows with today's weights from aggregates that never change."""
+        affine = step.layer.affine()
+        if affine is not None:
+            put_outputs(history.rows, step.block.halo_ids, affine, sums.rows)
+            return
+        for some, part in halo_chunks(view):
+            ids, own = step.block.halo_ids[some], self._halo_rows(step, some)
+            history.push(ids, self._update(step, some, part, own, sums.pull(ids)))
+
+    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor:
+        """Input rows of some of the halo."""
         block = step.block
-        if step.layer.sums and step.layer.reads_only_aggregate:
-            return None
         if step.h.size(0) == block.num_src:
             return step.h[block.num_dst :][some].detach()
         return self.histories[step.depth - 1].pull(block.halo_ids[some])
@@ -152,67 +149,56 @@ class HaloHistory(Estimator):
         return halo_reached(block, self.threshold) if moves else block.dst_ids
 
     @torch.no_grad()
-    def _blend(
-        self, step: LayerStep, some: slice, view: Block, own: Tensor | None, history: NodeTable
-    ) -> None:
-        """Move some rows of the halo towards what the batch alone sees of them."""
-        ids = step.block.halo_ids[some]
-        seen = view.edges.indptr.diff() > self.threshold
-        agg = self._partial(step, view, own, rescale=self.partial == "rescaled")
-        rows = self._update(step, some, view, own, agg)
-        written = self.written[step.depth].pull(ids).squeeze(1) > 0
+    def _blend(self, step: LayerStep, view: Block, history: NodeTable) -> None:
+        """Move the halo's rows towards what the batch alone sees of them."""
+        ids, affine = step.block.halo_ids, step.layer.affine()
+        share = self._shares(step.depth, ids, view.edges.indptr.diff() > self.threshold)
+        if affine is not None and step.layer.sums:  # the matrix first: there are fewer rows in it
+            rows = affine.product(step.h[: step.block.num_dst])
+            spread(rows, view, history.rows, Blend(affine, self._factor(view), share))
+            return
+        for some, part in halo_chunks(view):
+            own = self._halo_rows(step, some)
+            agg = self._partial(step, part, own, self._factor(part))
+            history.blend(ids[some], self._update(step, some, part, own, agg), share[some])
+
+    def _shares(self, depth: int, ids: Tensor, seen: Tensor) -> Tensor:
+        """By how much each row of the halo moves; takes note of those that do."""
+        written = self.written[depth].pull(ids).squeeze(1) > 0
         whole = ~written if self.start == "fresh" else torch.zeros_like(written)
-        beta = torch.where(whole, 1.0, self.betas[step.depth])
-        beta = torch.where(seen, beta, 0.0)
-        self.written[step.depth].push(ids, (written | seen).float().unsqueeze(1))
-        history.blend(ids, rows, beta)
+        self.written[depth].push(ids, (written | seen).float().unsqueeze(1))
+        return torch.where(seen, torch.where(whole, 1.0, self.betas[depth]), 0.0)
+
+    def _factor(self, view: Block) -> Tensor | None:
+        return None if self.partial == "sum" else _whole_by_part(view)
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         view, num_dst = step.block.from_halo, step.block.num_dst
         assert view is not None  # guaranteed by Method
-        return self._partial(step, view, step.h[num_dst:], rescale=True)
+        return self._partial(step, view, step.h[num_dst:], _whole_by_part(view))
 
     @torch.no_grad()
-    def _partial(
-        self, step: LayerStep, view: Block, own: Tensor | None, *, rescale: bool
-    ) -> Tensor:
+    def _partial(self, step: LayerStep, view: Block, own: Tensor, factor: Tensor | None) -> Tensor:
         """The aggregate of in-batch rows alone, by some of the halo whose rows are `own`."""
-        if rescale:
-            assert view.share is not None
-            weight = view.edges.weight / view.share[view.edges.row]
+        if factor is not None:
+            weight = view.edges.weight * factor[view.edges.row]
             view = replace(view, edges=replace(view.edges, weight=weight))
         batch = step.h[: step.block.num_dst]
         if step.layer.sums:
             return sum_of_rest(batch, view)
-        assert own is not None
         return step.layer.aggregate(torch.cat([own, batch]), view)
 
     @torch.no_grad()
     def _update(
-        self, step: LayerStep, some: slice, view: Block, own: Tensor | None, agg: Tensor
+        self, step: LayerStep, some: slice, view: Block, own: Tensor, agg: Tensor
     ) -> Tensor:
         """The output of some of the halo from its aggregate. Batch norm is that of evaluation."""
-        h0 = step.h0[step.block.num_dst :][some]
-        targets = Targets(own, h0, view.degree, None) if own is not None else only_aggregate(agg)
+        targets = Targets(own, step.h0[step.block.num_dst :][some], view.degree, None)
         with frozen_statistics(step.layer):
             return step.layer.update(agg, targets)
 
 
-@torch.no_grad()
-def update_all(layer: GraphLayer, block: Block, sums: NodeTable, outputs: NodeTable) -> bool:
-    """The outputs of all nodes by their aggregates, if that is less work than of a large halo.
-
-    In the order of their ids nothing is gathered or scattered. Returns whether it was done; then
-    the rows of the batch are to be written after it.
-    """
-    if not (isinstance(sums, DeviceTable) and isinstance(outputs, DeviceTable)):
-        return False
-    num_nodes, num_halo = outputs.rows.size(0) - 1, block.num_src - block.num_dst
-    if not layer.reads_only_aggregate or 2 * num_halo < num_nodes:
-        return False
-    with frozen_statistics(layer):
-        for start in range(0, num_nodes, HALO_ROWS):
-            some = slice(start, min(start + HALO_ROWS, num_nodes))
-            agg = sums.rows[some].float()
-            outputs.rows[some] = layer.update(agg, only_aggregate(agg))
-    return True
+def _whole_by_part(view: Block) -> Tensor:
+    """What makes up for the part of each neighbourhood that the batch does not see."""
+    assert view.share is not None
+    return torch.where(view.share == 0, 0.0, 1 / view.share)

@@ -18,6 +18,7 @@ def put_rows(
 ) -> None:
     """`table[ids] = values`; or, no id twice: add them, or move each row by its share to them."""
     fits = ids.dtype == torch.int64 and ids.numel() > 0 and table.is_contiguous()
+    fits = fits and (table.size(1) > 1 or shares is not None or add)  # a program for one number?
     if fits and compiled.available(table.device):
         _launch(table, ids, values, add, shares)
     elif shares is not None:

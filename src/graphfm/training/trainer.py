@@ -67,6 +67,8 @@ class Trainer:
         first = backbone.layers[0] if backbone.begins_linear else None
         self.gathers = first is not None and first.sums and (first.joins or not first.residual)
         self.gathers = self.gathers and method.estimator.has_kernel
+        known = method.estimator.first_hop is not None and not backbone.joins_layers
+        self.unread = known and first is not None and first.affine() is not None
         plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
         method.sampler.reads_in_place = self.gathers and plain
         self.ages: AgeMeter | None = None
@@ -159,6 +161,8 @@ class Trainer:
             known = self.method.estimator.first_hop is not None
             if known or fanout.fits(batch.blocks[0]):
                 return Rows(self.x, batch.input_ids)
+        if self.unread:  # the first layer reads its aggregates, which are known, and no row
+            return torch.empty(batch.input_ids.numel(), 0, device=self.graph.device)
         return (self.x if batch.whole else self.x.index_select(0, batch.input_ids)).float()
 
     @torch.no_grad()

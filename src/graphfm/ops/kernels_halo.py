@@ -1,0 +1,76 @@
+# ruff: noqa: N803
+# mypy: ignore-errors
+"""Triton kernels over the rows of a halo; `halo.py` launches them.
+
+Imported only where Triton is there. All sums are float32, whatever type a table has, and none
+depends on the order in which programs run.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def put_outputs(
+    sums, ids, weight, bias, outputs,
+    num_rows,
+    IN: tl.constexpr, OUT: tl.constexpr, RELU: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
+):  # fmt: skip
+    """A matrix times rows of one table, plus a bias, into the same rows of another."""
+    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    there = place < num_rows
+    row = tl.load(ids + place, there, other=0)
+    col = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = col < OUT
+    total = tl.zeros([ROWS, COLUMNS], tl.float32)
+    for start in range(0, IN, INNER):
+        inner = start + tl.arange(0, INNER)
+        of = inner < IN
+        left = row[:, None] * IN + inner[None, :]
+        values = tl.load(sums + left, there[:, None] & of[None, :], other=0.0).to(tl.float32)
+        right = col[None, :] * IN + inner[:, None]
+        entries = tl.load(weight + right, inside[None, :] & of[:, None], other=0.0)
+        total = tl.dot(values, entries, total, input_precision=PRECISION)
+    total += tl.load(bias + col, inside, other=0.0)[None, :]
+    if RELU:
+        total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
+    tl.store(outputs + row[:, None] * OUT + col[None, :], total, there[:, None] & inside[None, :])
+
+
+@triton.jit
+def spread(
+    rows, indptr, sources, weight, ids, table, factor, bias, share,
+    num_dst,
+    WIDTH: tl.constexpr, BLEND: tl.constexpr, FACTOR: tl.constexpr, RELU: tl.constexpr,
+    EDGES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Sum of rows along the edges of a target, added to its row of a table or blended with it."""
+    target = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = col < WIDTH
+    first, last = tl.load(indptr + target), tl.load(indptr + target + 1)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(first, last, EDGES):
+        edge = start + tl.arange(0, EDGES)
+        there = edge < last
+        source = tl.load(sources + edge, there, other=num_dst).to(tl.int64) - num_dst
+        entry = tl.load(weight + edge, there, other=0.0)
+        place = source[:, None] * WIDTH + col[None, :]
+        values = tl.load(rows + place, there[:, None] & inside[None, :], other=0.0)
+        total += tl.sum(entry[:, None] * values, 0)
+    place = table + tl.load(ids + target) * WIDTH + col
+    old = tl.load(place, inside, other=0.0).to(tl.float32)
+    if BLEND:
+        if FACTOR:
+            total *= tl.load(factor + target)
+        total += tl.load(bias + col, inside, other=0.0)
+        if RELU:
+            total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
+        part = tl.load(share + target)
+        low = old + part * (total - old)
+        high = total - (total - old) * (1.0 - part)
+        total = tl.where(part < 0.5, low, high)
+    else:
+        total += old
+    tl.store(place, total, inside)
