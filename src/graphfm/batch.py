@@ -62,7 +62,7 @@ class Edges:
 
     @cached_property
     def among_targets(self) -> Edges:
-        """Those of the edges whose source is a target too: along them gradients stay in a batch."""
+        """Those of the edges whose source is a target too."""
         inside = self.col < self.num_dst
         place = inside.nonzero().squeeze(1)
         counts = offsets(inside.long())[self.indptr.long()].diff()
@@ -70,10 +70,23 @@ class Edges:
         return Edges(indptr, self.col[place], self.weight[place], self.num_dst)
 
     @cached_property
+    def back_among_targets(self) -> Edges:
+        """`among_targets` seen from the sources: along them gradients stay in a batch."""
+        if "transposed" in self.__dict__:
+            return self.transposed.some(0, self.num_dst)
+        return self.among_targets.transposed
+
+    def some(self, first: int, last: int) -> Edges:
+        """The edges of some rows."""
+        start, stop = self.indptr[[first, last]].tolist()
+        indptr = self.indptr[first : last + 1] - start
+        return Edges(indptr, self.col[start:stop], self.weight[start:stop], self.num_src)
+
+    @cached_property
     def transposed(self) -> Edges:
         """The same edges seen from the sources; gradients travel along it."""
-        order = torch.argsort(self.col, stable=True)
-        indptr = offsets(torch.bincount(self.col, minlength=self.num_src)).to(self.col.dtype)
+        ends, order = torch.sort(self.col, stable=True)
+        indptr = _starts(ends, self.num_src).to(ends.dtype)
         return Edges(indptr, self.row[order], self.weight[order], self.num_dst)
 
 
@@ -180,6 +193,14 @@ class Batch:
         """Edges of all layers, those of the optional views included."""
         views = [v for b in self.blocks for v in (b, b.full, b.from_halo) if v is not None]
         return sum(view.edges.num_edges for view in views)
+
+
+def _starts(numbers: Tensor, n: int) -> Tensor:
+    """[n + 1] where each number below n, and what comes behind, begins among sorted ones."""
+    if numbers.device.type == "cpu":
+        return offsets(torch.bincount(numbers, minlength=n))
+    every = torch.arange(n + 1, dtype=numbers.dtype, device=numbers.device)
+    return torch.searchsorted(numbers, every)  # to count, the host would have to wait for a GPU
 
 
 def offsets(counts: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from graphfm.batch import Block, Edges, offsets
+from graphfm.data.adjacency import Adjacency
 from graphfm.ops import compiled
 from graphfm.ops.halo import Affine, Blend, put_outputs, spread
 from graphfm.run import Run, build
@@ -79,6 +80,19 @@ def test_a_batch_spreads_to_its_halo(kind, width, how):
     )
     close = {"rtol": 1e-4, "atol": 1e-4} if kind == torch.float32 else {"rtol": 1e-2, "atol": 1e-2}
     torch.testing.assert_close(ours, plain, **close)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["mean", "symmetric"])
+def test_a_block_of_all_neighbours(make_graph, kind, weighted):
+    graph = make_graph(num_nodes=200, num_edges=1500, weighted=weighted).to(DEVICE)
+    adjacency, found = getattr(Adjacency, kind)(graph), []
+    for wanted in (True, False):
+        for number in (0, 1, 90):
+            with compiled.kernels(wanted):
+                block = adjacency.block(torch.arange(number, device=DEVICE) * 2)
+            found.append((block.src_ids, block.degree, vars(block.edges), vars(block.by_id)))
+    torch.testing.assert_close(found[:3], found[3:])
 
 
 METHODS = {

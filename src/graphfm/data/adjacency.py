@@ -9,8 +9,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Edges, expand_rows, offsets
+from graphfm.batch import Block, Edges, Neighborhoods, expand_rows, offsets
 from graphfm.data.graph import Graph
+from graphfm.ops import compiled
+from graphfm.ops.neighborhoods import expand
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,31 @@ class Adjacency:
         """Every in-neighbour of `dst_ids`."""
         graph = self.graph
         degree = graph.degree[dst_ids]
-        target, position = expand_rows(graph.indptr, dst_ids)
-        narrow_ids = graph.indices[position]
-        neighbor_ids = narrow_ids.long()
-        src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
-        index_type = _index_type(max(position.numel(), src_ids.numel()))
-        weight = self.weights(dst_ids[target], neighbor_ids, position)
-        edges = Edges(offsets(degree).to(index_type), col.to(index_type), weight, src_ids.numel())
+        indptr = offsets(degree)
+        if compiled.available(graph.device):
+            found = expand(dst_ids, indptr, int(indptr[-1]), self.neighborhoods)
+            narrow_ids, weight = found.neighbor_ids, found.weight
+            src_ids, col = targets_first(dst_ids, narrow_ids, graph.num_nodes, found.read)
+        else:
+            target, position = expand_rows(graph.indptr, dst_ids)
+            narrow_ids = graph.indices[position]
+            neighbor_ids = narrow_ids.long()
+            src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
+            weight = self.weights(dst_ids[target], neighbor_ids, position)
+        index_type = _index_type(max(narrow_ids.numel(), src_ids.numel()))
+        indptr = indptr.to(index_type)
+        edges = Edges(indptr, col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
-        by_id = Edges(edges.indptr, narrow_ids.to(index_type), weight, graph.num_nodes)
+        by_id = Edges(indptr, narrow_ids.to(index_type), weight, graph.num_nodes)
         return Block(src_ids, edges, degree.float(), own, by_id=by_id)
+
+    @property
+    def neighborhoods(self) -> Neighborhoods:
+        """The matrix, its diagonal aside, as kernels read it."""
+        graph = self.graph
+        return Neighborhoods(
+            graph.indptr, graph.indices, graph.edge_weight, self.row_scale, self.col_scale
+        )
 
     def bare_block(self, ids: Tensor, degree: Tensor | None = None) -> Block:
         """No edges at all, for a layer whose aggregate is known; so may the degrees be."""
@@ -151,21 +168,27 @@ class Adjacency:
         return weight
 
 
-def targets_first(dst_ids: Tensor, neighbor_ids: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Distinct node ids, targets first, and the position of each neighbour among them."""
+def targets_first(
+    dst_ids: Tensor, neighbor_ids: Tensor, n: int, read: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Distinct node ids, targets first, and the position of each neighbour among them.
+
+    `read` may tell of each node whether it is a neighbour; it is overwritten.
+    """
     if n > 64 * (dst_ids.numel() + neighbor_ids.numel()):  # then a sort is cheaper than a sweep
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
         src_ids, place = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
         )
         return distinct[src_ids], place
-    in_halo = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
-    in_halo[neighbor_ids] = True
-    in_halo[dst_ids] = False
-    src_ids = torch.cat([dst_ids, in_halo.nonzero().squeeze(1)])
-    place = torch.empty(n, dtype=torch.int64, device=dst_ids.device)  # no sort, no clearing
-    place[src_ids] = torch.arange(src_ids.numel(), device=dst_ids.device)
-    return src_ids, place[neighbor_ids]
+    if read is None:
+        read = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
+        read[neighbor_ids] = True
+    read[dst_ids] = False
+    src_ids, kind = torch.cat([dst_ids, read.nonzero().squeeze(1)]), _index_type(n)
+    place = torch.empty(n, dtype=kind, device=dst_ids.device)  # no sort, no clearing
+    place[src_ids] = torch.arange(src_ids.numel(), dtype=kind, device=dst_ids.device)
+    return src_ids, place.index_select(0, neighbor_ids)
 
 
 def _safe_power(degree: Tensor, exponent: float) -> Tensor:

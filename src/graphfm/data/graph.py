@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphfm.batch import expand_rows, offsets
+from graphfm.batch import offsets
 from graphfm.data import checks, naming
 from graphfm.data.edge_list import both_ways, canonical_order
 from graphfm.errors import InputError
@@ -183,7 +183,7 @@ class Graph:
     @property
     def loop_weight(self) -> Tensor:
         """[num_nodes] float32 weight of the edges from a node to itself; 0 where there is none."""
-        position = (self._targets() == self.indices).nonzero().squeeze(1)
+        position = (self.targets() == self.indices).nonzero().squeeze(1)
         ids = self.indices[position].long()
         weight = torch.ones(ids.numel(), device=self.device)
         if self.edge_weight is not None:
@@ -191,23 +191,10 @@ class Graph:
         first = offsets(torch.bincount(ids, minlength=self.num_nodes))  # they are sorted by target
         return torch.segment_reduce(weight.double(), "sum", offsets=first, initial=0).float()
 
-    @cached_property
-    def _out_edges(self) -> tuple[Tensor, Tensor, Tensor]:
-        """CSR of out-neighbours: offsets, their ids, and each edge's position in `indices`."""
-        order = torch.argsort(self.indices, stable=True)
-        counts = torch.bincount(self.indices, minlength=self.num_nodes)
-        return offsets(counts), self._targets()[order], order
-
-    def out_edges_of(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Edges that leave `ids`: position in `ids`, the node reading it, position in `indices`."""
-        indptr, targets, order = self._out_edges
-        source, place = expand_rows(indptr, ids)
-        return source, targets[place].long(), order[place]
-
     @property
     def edge_index(self) -> Tensor:
         """[2, num_edges] int64, sorted by target then source."""
-        return torch.stack([self.indices.long(), self._targets().long()])
+        return torch.stack([self.indices.long(), self.targets().long()])
 
     def __repr__(self) -> str:
         return (
@@ -226,7 +213,7 @@ class Graph:
         if torch.empty(0, device=device).device == self.device:  # "cuda" may be "cuda:0"
             return self
         moved = copy.copy(self)
-        for name in ("degree", "weighted_degree", "fingerprint", "ids", "_out_edges"):
+        for name in ("degree", "weighted_degree", "fingerprint", "ids"):
             moved.__dict__.pop(name, None)
         for name, tensor in self._tensors():
             object.__setattr__(moved, name, tensor.to(device))
@@ -256,6 +243,7 @@ class Graph:
             if isinstance(value, Tensor):
                 yield item.name, value
 
-    def _targets(self) -> Tensor:
+    def targets(self) -> Tensor:
+        """[num_edges] int32 the node that each edge leads to, in the order of `indices`."""
         ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
         return ids.repeat_interleave(self.degree, output_size=self.num_edges)

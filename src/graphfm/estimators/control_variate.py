@@ -11,7 +11,7 @@ from graphfm.batch import Block
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
-from graphfm.ops.fanout import sum_of_all
+from graphfm.ops.neighborhoods import sum_of_all
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import DeviceTable
 

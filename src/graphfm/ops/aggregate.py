@@ -111,7 +111,7 @@ class _TableProduct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        edges = ctx.edges.among_targets.transposed
+        edges = ctx.edges.back_among_targets
         return _multiply(edges, grad.contiguous(), ctx.fixed_order), None, None
 
 

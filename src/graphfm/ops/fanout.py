@@ -14,19 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Neighborhoods, Rows
+from graphfm.batch import Block, Rows
+from graphfm.ops.rows import columns_of, given_or
 
-PICKS_PER_PROGRAM, MOST_COLUMNS, EDGES_AT_ONCE = 128, 256, 16
 MOST_FANOUT = 64  # kernels write the loop over it out
-
-
-@dataclass(frozen=True, slots=True)
-class Picks:
-    """What `pick` found: the targets with their neighbours behind them."""
-
-    src_ids: Tensor  # [num_dst * (fanout + 1)]
-    weight: Tensor  # [num_dst * fanout]
-    degree: Tensor  # [num_dst * (fanout + 1)] of each of them, as float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,52 +41,9 @@ class Combined:
     seen: Tensor | None  # [num_dst] visits, this one included
 
 
-def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
-    """What `NeighborSampler` picks for a layer; weights may differ in their last bit."""
-    from graphfm.ops import kernels_graph as kernels
-
-    num_dst, device = dst_ids.numel(), dst_ids.device
-    src_ids = torch.empty(num_dst * (fanout + 1), dtype=torch.int64, device=device)
-    weight = torch.empty(num_dst * fanout, device=device)
-    degree = torch.empty(num_dst * (fanout + 1), device=device)
-    kernels.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
-        dst_ids,
-        salt,
-        *_arrays(where, weight),
-        src_ids,
-        weight,
-        degree,
-        num_dst,
-        where.indices.numel(),
-        FANOUT=fanout,
-        **_factors(where),
-        BLOCK=PICKS_PER_PROGRAM,
-    )
-    return Picks(src_ids, weight, degree)
-
-
 def fits(block: Block) -> bool:
     """Is the fan-out of a block fixed, and small enough to be written out in a kernel?"""
     return 0 < (block.edges.fanout or 0) <= MOST_FANOUT
-
-
-def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
-    """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
-    from graphfm.ops import kernels_graph as kernels
-
-    width, columns = table.size(1), _columns(table.size(1))
-    out = torch.empty(ids.numel(), width, device=table.device)
-    kernels.sum_of_all[(ids.numel(), -(-width // columns))](
-        ids,
-        *_arrays(where, out),
-        table,
-        out,
-        width,
-        **_factors(where),
-        EDGES=EDGES_AT_ONCE,
-        BLOCK=columns,
-    )
-    return out
 
 
 def combine(
@@ -120,7 +68,7 @@ def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
     from graphfm.ops import kernels_graph as kernels
 
     assert combined.seen is not None
-    width, block = combined.width, _columns(combined.width)
+    width, block = combined.width, columns_of(combined.width)
     rows = combined.rows.detach()
     kernels.keep[(ids.numel(), -(-width // block))](
         rows,
@@ -128,7 +76,7 @@ def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
         combined.seen,
         momentum.past,
         momentum.visits,
-        _or(momentum.place, ids),
+        given_or(momentum.place, ids),
         momentum.past.size(0) - 1,
         width,
         rows.stride(0),
@@ -162,12 +110,12 @@ class _Combine(torch.autograd.Function):
         block, grad = ctx.block, grad.contiguous()
         width = grad.size(1) // 2 if ctx.join else grad.size(1)
         out = grad.new_empty(block.num_src, width, dtype=ctx.kind)
-        weight, columns = block.edges.weight, _columns(width)
+        weight, columns = block.edges.weight, columns_of(width)
         kernels.combine_backward[(block.num_dst, -(-width // columns))](
             grad,
             weight,
-            _or(block.self_weight, weight),
-            _or(ctx.share, weight),
+            given_or(block.self_weight, weight),
+            given_or(ctx.share, weight),
             out,
             block.num_dst,
             width,
@@ -198,19 +146,19 @@ def _launch(
     share = None if momentum is None else torch.empty(num_dst, device=device)
     seen = None if momentum is None else torch.empty(num_dst, device=device)
     fresh = momentum is not None and momentum.fresh and 0 < momentum.beta < 1
-    columns = _columns(width)
+    columns = columns_of(width)
     kernels.combine[(num_dst, -(-width // columns))](
         rows,
         block.src_ids,
-        _or(known, rows),
+        given_or(known, rows),
         block.edges.weight,
-        _or(block.self_weight, out),
+        given_or(block.self_weight, out),
         rows if momentum is None else momentum.past,
         out if momentum is None else momentum.visits,
-        block.src_ids if momentum is None else _or(momentum.place, block.src_ids),
+        block.src_ids if momentum is None else given_or(momentum.place, block.src_ids),
         out,
-        _or(share, out),
-        _or(seen, out),
+        given_or(share, out),
+        given_or(seen, out),
         num_dst,
         width,
         1.0 if momentum is None else momentum.beta,
@@ -228,32 +176,8 @@ def _launch(
     return out, share, seen
 
 
-def _arrays(where: Neighborhoods, other: Tensor) -> tuple[Tensor, ...]:
-    """A matrix as arguments of a kernel."""
-    factors = (where.edge_weight, where.row_scale, where.col_scale)
-    return where.indptr, where.indices, *(_or(factor, other) for factor in factors)
-
-
-def _factors(where: Neighborhoods) -> dict[str, bool]:
-    """Which of them it is to look at."""
-    return {
-        "WEIGHTED": where.edge_weight is not None,
-        "ROW": where.row_scale is not None,
-        "COL": where.col_scale is not None,
-    }
-
-
 def _number_type(device: torch.device) -> torch.dtype:
     """Of rows read from a table: what the next matrix product wants."""
     if torch.is_autocast_enabled(device.type):
         return torch.get_autocast_dtype(device.type)
     return torch.float32
-
-
-def _columns(width: int) -> int:
-    return min(1 << (width - 1).bit_length(), MOST_COLUMNS)
-
-
-def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
-    """A kernel's argument must be something, even where it is not looked at."""
-    return other if tensor is None else tensor

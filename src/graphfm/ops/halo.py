@@ -15,7 +15,7 @@ from torch.nn import functional
 from graphfm.batch import HALO_ROWS, Block, halo_chunks
 from graphfm.ops import compiled
 from graphfm.ops.aggregate import sum_of_rest
-from graphfm.ops.rows import MOST_COLUMNS, put_rows
+from graphfm.ops.rows import columns_of, put_rows
 
 ROWS, COLUMNS, INNER = 64, 128, 32  # of a tile
 EDGES_AT_ONCE = 4  # a row of a halo has few
@@ -118,7 +118,7 @@ def _launch_spread(
     from graphfm.ops import kernels_halo as kernels
 
     width, unread = table.size(1), view.edges.weight
-    columns = min(1 << (width - 1).bit_length(), MOST_COLUMNS)
+    columns = columns_of(width)
     factor = unread if blend is None or blend.factor is None else blend.factor
     kernels.spread[(ids.numel(), -(-width // columns))](
         rows,

@@ -52,6 +52,35 @@ def pick(
 
 
 @triton.jit
+def expand(
+    ids, first_out, indptr, indices, edge_weight, row_scale, col_scale,
+    neighbors, weight, read,
+    WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """All neighbours of a node, their weights, and a mark that they are read."""
+    target = tl.program_id(0)
+    node = tl.load(ids + target)
+    first, last = tl.load(indptr + node), tl.load(indptr + node + 1)
+    shift = tl.load(first_out + target) - first
+    factor = 1.0
+    if ROW:
+        factor = tl.load(row_scale + node)
+    for start in range(first, last, BLOCK):
+        edge = start + tl.arange(0, BLOCK)
+        there = edge < last
+        neighbor = tl.load(indices + edge, there, other=0)
+        entry = tl.full([BLOCK], 1.0, tl.float32)
+        if WEIGHTED:
+            entry = tl.load(edge_weight + edge, there, other=0.0)
+        entry = entry * factor
+        if COL:
+            entry *= tl.load(col_scale + neighbor, there, other=0.0)
+        tl.store(neighbors + shift + edge, neighbor, there)
+        tl.store(weight + shift + edge, entry, there)
+        tl.store(read + neighbor, tl.full([BLOCK], True, tl.int1), there)
+
+
+@triton.jit
 def combine(
     rows, ids, known, weight, own, past, visits, places, out, share, seen,
     num_dst, width, beta, log_keep,

@@ -37,7 +37,7 @@ def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool, shares: Tenso
 
     width = table.size(1)
     values = values if values.stride(1) == 1 else values.contiguous()
-    columns = min(1 << (width - 1).bit_length(), MOST_COLUMNS)
+    columns = columns_of(width)
     kernels.put[(ids.numel(), -(-width // columns))](
         values,
         ids,
@@ -49,3 +49,13 @@ def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool, shares: Tenso
         BLEND=shares is not None,
         BLOCK=columns,
     )
+
+
+def columns_of(width: int) -> int:
+    """Of a row, how many columns one program takes."""
+    return min(1 << (width - 1).bit_length(), MOST_COLUMNS)
+
+
+def given_or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    """A kernel's argument must be something, even where it is not looked at."""
+    return other if tensor is None else tensor

@@ -9,6 +9,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.partition import partition
+from graphfm.data.readers import Readers
 from graphfm.errors import InputError
 from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
@@ -58,7 +59,11 @@ class ClusterSampler(Sampler):
         part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
         self.induced = None if self.halo else InducedEdges(graph)
-        self.place = torch.full((graph.num_nodes,), -1, device=graph.device)  # between calls
+        self.readers = Readers(graph) if self.halo and self.edges_back else None
+        known = graph.edge_weight is None or adjacency.row_scale is adjacency.col_scale
+        self.mirrored = self.readers is not None and self.readers.mirrored and known
+        if self.readers is not None and not self.mirrored:
+            self.place = torch.full((graph.num_nodes,), -1, device=graph.device)  # between calls
         self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
@@ -92,23 +97,39 @@ class ClusterSampler(Sampler):
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         degree = self.adjacency.graph.degree[halo_ids].float()
         ids = torch.cat([halo_ids, block.dst_ids])
-        if not self.edges_back:
+        if self.readers is None:
             indptr = torch.zeros(num_halo + 1, dtype=torch.int32, device=ids.device)
             nothing = torch.empty(0, device=ids.device)
             return Block(ids, Edges(indptr, nothing.int(), nothing, block.num_src), degree)
-        source, neighbor_ids, position = self.adjacency.graph.out_edges_of(block.dst_ids)
+        edges = self._mirrored(block) if self.mirrored else self._read_by(block, self.readers)
+        seen = torch.segment_reduce(
+            edges.weight.double(), "sum", offsets=edges.indptr.long(), initial=0
+        )
+        share = seen.float() / self.adjacency.row_sums[halo_ids]
+        return Block(ids, edges, degree, share=share)
+
+    def _mirrored(self, block: Block) -> Edges:
+        """What the halo reads of the batch, by the edges the other way: they are the same."""
+        back = block.edges.transposed.some(block.num_dst, block.num_src)
+        weight, adjacency = back.weight, self.adjacency
+        if adjacency.row_scale is not adjacency.col_scale:
+            ends = block.halo_ids[back.row], block.dst_ids[back.col]
+            weight = adjacency.weights(*ends, slice(None))
+        return Edges(back.indptr, back.col + back.num_dst, weight, block.num_src)
+
+    def _read_by(self, block: Block, readers: Readers) -> Edges:
+        """What the halo reads of the batch, where edges lead one way."""
+        halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
+        source, reader_ids, position = readers.of(block.dst_ids)
         self.place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
-        row = self.place[neighbor_ids]
+        row = self.place[reader_ids]
         self.place[halo_ids] = -1
         keep = (row >= 0).nonzero().squeeze(1)
         keep = keep[torch.argsort(row[keep], stable=True)]
         row, source, position = row[keep], source[keep], position[keep]
         weight = self.adjacency.weights(halo_ids[row], block.dst_ids[source], position)
         indptr = offsets(torch.bincount(row, minlength=num_halo))
-        seen = offsets(weight.double())[indptr].diff().float()
-        edges = Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
-        share = seen / self.adjacency.row_sums[halo_ids]
-        return Block(ids, edges, degree, share=share)
+        return Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
 
 
 def _without_some(edges: Edges, share: float, rng: torch.Generator) -> Edges:

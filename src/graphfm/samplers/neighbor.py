@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphfm.batch import Batch, Block, Edges, Neighborhoods, offsets
+from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
 from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.ops import compiled
-from graphfm.ops import fanout as kernels
+from graphfm.ops import neighborhoods as kernels
 from graphfm.ops.fanout import MOST_FANOUT
 from graphfm.samplers.distinct import Distinct
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
@@ -172,14 +172,7 @@ class NeighborSampler(SeedSampler):
 
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
         """A block, and the degrees of all its sources."""
-        adjacency, graph = self.adjacency, self.adjacency.graph
-        where = Neighborhoods(
-            graph.indptr,
-            graph.indices,
-            graph.edge_weight,
-            adjacency.row_scale,
-            adjacency.col_scale,
-        )
+        adjacency, where = self.adjacency, self.adjacency.neighborhoods
         picks = kernels.pick(dst_ids, salt, fanout, where)
         own = adjacency.self_weight
         block = Block(

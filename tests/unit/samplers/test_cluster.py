@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
+from graphfm.data.readers import Readers
 from graphfm.ops import weighted_sum
 from graphfm.samplers.cluster import ClusterSampler
 
@@ -157,6 +158,9 @@ def small_graphs(draw):
     weight = None
     if draw(st.booleans()):
         weight = torch.tensor([draw(st.floats(0.25, 4.0, width=32)) for _ in pairs])
+    if draw(st.booleans()):  # every edge in both directions, with one weight
+        pairs = [*pairs, *((v, u) for u, v in pairs)]
+        weight = None if weight is None else torch.cat([weight, weight])
     return graph_of(pairs, n, weight)
 
 
@@ -253,8 +257,12 @@ def test_out_edges(graph, data):
     ids = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), max_size=6))
     edges = list(enumerate(graph.edge_index.T.tolist()))
     want = [(i, v, p) for i, node in enumerate(ids) for p, (u, v) in edges if u == node]
-    source, reader, position = graph.out_edges_of(torch.tensor(ids, dtype=torch.int64))
+    readers = Readers(graph)
+    source, reader, position = readers.of(torch.tensor(ids, dtype=torch.int64))
     got = list(zip(source.tolist(), reader.tolist(), position.tolist(), strict=True))
+    if readers.mirrored:  # positions are then those of edges back, of the same weight
+        weight = [1.0] * len(edges) if graph.edge_weight is None else graph.edge_weight.tolist()
+        got, want = ([(i, v, weight[p]) for i, v, p in rows] for rows in (got, want))
     assert sorted(got) == sorted(want)
     assert source.tolist() == sorted(source.tolist())
 
