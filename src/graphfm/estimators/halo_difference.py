@@ -16,7 +16,6 @@ from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import table_sum
-from graphfm.ops.halo import put_outputs, spread
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -78,7 +77,7 @@ class HaloDifference(Estimator):
         below, current = self.layers[depth - 1], self.current[layer.in_width]
         affine = below.affine()
         if affine is not None:
-            put_outputs(current.rows, block.halo_ids, affine, self.sums[depth - 1].rows)
+            current.put_outputs(block.halo_ids, affine, self.sums[depth - 1])
         else:
             for some, _ in halo_chunks(block.from_halo):
                 current.push(block.halo_ids[some], self._halo_outputs(depth, block, some, h0))
@@ -122,7 +121,7 @@ class HaloDifference(Estimator):
         if block.from_halo is None:
             return
         if step.layer.sums:
-            spread(moved, block.from_halo, sums.rows)
+            sums.spread(moved, block.from_halo)
             return
         for some, view in halo_chunks(block.from_halo):
             still = moved.new_zeros(view.num_dst, moved.size(1))

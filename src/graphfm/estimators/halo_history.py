@@ -16,7 +16,7 @@ from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.ops import sum_of_rest, table_sum
-from graphfm.ops.halo import Blend, put_outputs, spread
+from graphfm.ops.halo import Blend
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 
@@ -129,7 +129,7 @@ class HaloHistory(Estimator):
         """Compute the halo's rows with today's weights from aggregates that never change."""
         affine = step.layer.affine()
         if affine is not None:
-            put_outputs(history.rows, step.block.halo_ids, affine, sums.rows)
+            history.put_outputs(step.block.halo_ids, affine, sums)
             return
         for some, part in halo_chunks(view):
             ids, own = step.block.halo_ids[some], self._halo_rows(step, some)
@@ -155,7 +155,7 @@ class HaloHistory(Estimator):
         share = self._shares(step.depth, ids, view.edges.indptr.diff() > self.threshold)
         if affine is not None and step.layer.sums:  # the matrix first: there are fewer rows in it
             rows = affine.product(step.h[: step.block.num_dst])
-            spread(rows, view, history.rows, Blend(affine, self._factor(view), share))
+            history.spread(rows, view, Blend(affine, self._factor(view), share))
             return
         for some, part in halo_chunks(view):
             own = self._halo_rows(step, some)

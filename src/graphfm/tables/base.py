@@ -1,9 +1,14 @@
 """Node tables: one row per node, kept wherever there is room."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor
+
+from graphfm.batch import Block
+from graphfm.ops.halo import Affine, Blend, put_outputs, spread
 
 
 class NodeTable(ABC):
@@ -18,6 +23,14 @@ class NodeTable(ABC):
     @abstractmethod
     def push(self, ids: Tensor, values: Tensor) -> None:
         """Overwrite the rows. Where an id stands twice its values must agree, the sink excepted."""
+
+    def put_outputs(self, ids: Tensor, affine: Affine, sums: NodeTable) -> None:
+        """Overwrite the rows with what a layer makes of those of another table."""
+        put_outputs(self.rows, ids, affine, sums.rows)
+
+    def spread(self, rows: Tensor, view: Block, blend: Blend | None = None) -> None:
+        """Add to a halo's rows what a batch sends it, or move them (see `ops.halo.spread`)."""
+        spread(rows, view, self.rows, blend)
 
     def add(self, ids: Tensor, values: Tensor) -> None:
         """Add to the rows. No id may stand twice."""

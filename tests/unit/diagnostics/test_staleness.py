@@ -214,7 +214,18 @@ def test_rows_are_as_old_as_they_are_said_to_be(make_graph, monkeypatch, method,
         pushed[tables[table], ids] = True
         write(table, ids, values, beta)
 
+    def put_outputs(table, ids, affine, sums, write=DeviceTable.put_outputs):
+        if table in tables:
+            pushed[tables[table], ids] = True
+        write(table, ids, affine, sums)
+
+    def spread(table, rows, view, blend=None, write=DeviceTable.spread):
+        pushed[tables[table], view.dst_ids] = True
+        write(table, rows, view, blend)
+
     monkeypatch.setattr(DeviceTable, "push", push)
+    monkeypatch.setattr(DeviceTable, "put_outputs", put_outputs)
+    monkeypatch.setattr(DeviceTable, "spread", spread)
     monkeypatch.setattr(DeviceTable, "blend", blend)
     monkeypatch.setattr(DeviceTable, "add", add)
     trainer.step(seeds)
