@@ -87,7 +87,8 @@ class Edges:
         """The same edges seen from the sources; gradients travel along it."""
         ends, order = torch.sort(self.col, stable=True)
         indptr = _starts(ends, self.num_src).to(ends.dtype)
-        return Edges(indptr, self.row[order], self.weight[order], self.num_dst)
+        row, weight = self.row.index_select(0, order), self.weight.index_select(0, order)
+        return Edges(indptr, row, weight, self.num_dst)
 
 
 @dataclass(frozen=True, slots=True)

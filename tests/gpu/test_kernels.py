@@ -101,7 +101,9 @@ def test_training_is_the_same_with_and_without(make_graph, name, backbone):
 
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize(("num_rows", "width", "out"), [(1, 3, 1), (70, 33, 17), (300, 64, 130)])
-def test_a_linear_layer_and_its_gradients(num_rows, width, out, relu):
+@pytest.mark.parametrize("many", [2, 1000])
+def test_a_linear_layer_and_its_gradients(monkeypatch, num_rows, width, out, relu, many):
+    monkeypatch.setattr("graphfm.ops.linear.MANY_PARTS", many)
     x = torch.randn(num_rows, width, device=DEVICE, requires_grad=True)
     weight = torch.randn(out, width, device=DEVICE, requires_grad=True)
     bias, change = torch.randn(out, device=DEVICE).requires_grad_(), torch.randn(num_rows, out)
@@ -114,8 +116,10 @@ def test_a_linear_layer_and_its_gradients(num_rows, width, out, relu):
     torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
 
 
-def test_the_mean_loss_and_its_gradient():
+@pytest.mark.parametrize("many", [10, 1000])
+def test_the_mean_loss_and_its_gradient(monkeypatch, many):
     """Nodes that do not train, and nodes without a label, count for nothing."""
+    monkeypatch.setattr("graphfm.ops.loss.MANY_ROWS", many)
     logits = torch.randn(50, 7, device=DEVICE, requires_grad=True)
     ids = torch.randint(90, (50,), device=DEVICE)
     labels = torch.randint(-1, 7, (90,), device=DEVICE)

@@ -34,7 +34,7 @@ def weighted_sum(h: Tensor, block: Block) -> Tensor:
     """Sum of the sources' rows, each times its edge's weight, and of the target's own row."""
     out = _fixed_sum(h, block.edges) if block.edges.fanout else _product(h, block.edges)
     if block.self_weight is not None:
-        out = out + block.self_weight.unsqueeze(1) * block.own(h)
+        out = torch.addcmul(out, block.self_weight.unsqueeze(1), block.own(h))
     return out
 
 
@@ -45,7 +45,7 @@ def table_sum(h: Tensor, block: Block, table: Tensor) -> Tensor:
     """
     out: Tensor = _TableProduct.apply(h, block, table)  # type: ignore[no-untyped-call]
     if block.self_weight is not None:
-        out = out + block.self_weight.unsqueeze(1) * h
+        out = torch.addcmul(out, block.self_weight.unsqueeze(1), h)
     return out
 
 

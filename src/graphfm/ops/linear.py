@@ -9,6 +9,7 @@ from torch.nn import functional
 from graphfm.ops import compiled
 
 ROWS, COLUMNS = 32, 128  # of a tile
+MANY_PARTS = 512  # to add up by one program for a few columns
 MOST_ROWS = 1 << 18  # above it the time goes into the products, and memory matters more
 
 
@@ -57,6 +58,8 @@ def _mask_and_sum(grad: Tensor, out: Tensor, *, relu: bool) -> tuple[Tensor, Ten
     )
     if parts == 1:
         return masked, sums[0]
+    if parts > MANY_PARTS:
+        return masked, sums.sum(0)
     total = grad.new_empty(width)
     kernels.sum_parts[(-(-width // 32),)](sums, total, parts, width, ROWS=64, BLOCK=32)
     return masked, total

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 ROWS_AT_ONCE = 1024
+MANY_ROWS = 1 << 15  # for one program to count
 
 
 def mean_cross_entropy(
@@ -45,10 +46,14 @@ class _CrossEntropy(torch.autograd.Function):
         from graphfm.ops import kernels_step as kernels
 
         logits, (num_rows, num_classes) = logits.contiguous(), logits.shape
-        total, loss = torch.empty((), device=ids.device), torch.empty((), device=ids.device)
+        loss = torch.empty((), device=ids.device)
         losses = torch.empty(num_rows, device=ids.device)
         ctx.grad = torch.empty_like(logits)
-        kernels.count_marked[(1,)](ids, mask, total, num_rows, BLOCK=ROWS_AT_ONCE)
+        if num_rows > MANY_ROWS:
+            total = mask.index_select(0, ids).sum(dtype=torch.float32)
+        else:
+            total = torch.empty((), device=ids.device)
+            kernels.count_marked[(1,)](ids, mask, total, num_rows, BLOCK=ROWS_AT_ONCE)
         kernels.cross_entropy[(num_rows,)](
             logits, ids, labels, mask, total, losses, ctx.grad, num_classes,
             BLOCK=1 << (num_classes - 1).bit_length(),

@@ -102,9 +102,7 @@ class ClusterSampler(Sampler):
             nothing = torch.empty(0, device=ids.device)
             return Block(ids, Edges(indptr, nothing.int(), nothing, block.num_src), degree)
         edges = self._mirrored(block) if self.mirrored else self._read_by(block, self.readers)
-        seen = torch.segment_reduce(
-            edges.weight.double(), "sum", offsets=edges.indptr.long(), initial=0
-        )
+        seen = offsets(edges.weight.double()).index_select(0, edges.indptr).diff()
         share = seen.float() / self.adjacency.row_sums[halo_ids]
         return Block(ids, edges, degree, share=share)
 
