@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -31,8 +31,7 @@ def fit(run: Run, trainer: Trainer, watchers: Sequence[Watcher] = ()) -> Score:
     try:
         return trainer.fit(watchers)
     except NotFinite as error:
-        where = _where(run, trainer.graph, None)
-        raise NotFinite(error.what, error.epoch, where) from None
+        raise _located(error, run, trainer.graph) from None
 
 
 def fit_in(
@@ -48,13 +47,13 @@ def fit_in(
     keeper = Keeper(folder.checkpoints, folder.identity, interval, stop)
     try:
         with interruption or nullcontext():
-            score = trainer.fit([folder, *watchers], keeper)
+            try:
+                score = trainer.fit([folder, *watchers], keeper)
+            except NotFinite as error:
+                raise _located(error, run, trainer.graph, folder, stop) from None
             folder.on_best(trainer.backbone)  # whatever became of the file meanwhile
             folder.finish(score)
         return score
-    except NotFinite as error:
-        where = _where(run, trainer.graph, folder)
-        raise NotFinite(error.what, error.epoch, where) from None
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         more = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
@@ -77,19 +76,27 @@ def explained(run: Run, graph: Graph) -> Iterator[None]:
     raise InputError(f"memory ran out ({plan}); {plan.advice(run)}")
 
 
-def _where(run: Run, graph: Graph, folder: RunFolder | None) -> str:
-    """The layer that broke first, and what is left."""
-    keeper = None
+def _located(
+    error: NotFinite,
+    run: Run,
+    graph: Graph,
+    folder: RunFolder | None = None,
+    shall_stop: Callable[[], bool] = lambda: False,
+) -> NotFinite:
+    """The error with the layer that broke first, and with what is left."""
+    keeper, found = None, ""
     if folder is not None:
         keeper = Keeper(folder.checkpoints, folder.identity, NEVER)
     try:
         # nothing recorded, nothing fused: layers that can be looked at
         plain = replace(run.training, capture="off", kernels="plain")
-        found = first_broken(build(replace(run, training=plain), graph), keeper)
-    except Exception as error:
-        if not is_out_of_memory(error):  # two of them are too many
+        again = build(replace(run, training=plain), graph)
+        found = first_broken(again, keeper, error.epoch, shall_stop)
+    except KeyboardInterrupt:
+        pass  # the error is reported without the layer
+    except Exception as second:
+        if not is_out_of_memory(second):  # two of them are too many
             raise
-        found = ""
-    if folder is None or folder.checkpoints.is_empty:
-        return found
-    return f"{found} (the run is kept as it was at its last checkpoint before that)"
+    if folder is not None and not folder.checkpoints.is_empty:
+        found += " (the run is kept as it was at its last checkpoint before that)"
+    return NotFinite(error.what, error.epoch, found)

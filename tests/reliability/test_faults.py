@@ -299,6 +299,52 @@ def test_an_encoder_is_named_as_such(graph, monkeypatch):
         train(graph, device="cpu", backbone="gcnii", epochs=2)
 
 
+def broken_once(monkeypatch, search=lambda: None):
+    """A fault at step 5 that does not come again; `search` is called at every step after it."""
+    real, taken = Trainer.step, []
+
+    def step_and_break(self, seeds):
+        taken.append(self.touched["steps"])
+        if len(taken) == 6:
+            with torch.no_grad():
+                next(self.backbone.layers[1].parameters()).fill_(math.inf)
+        elif len(taken) > 6:  # the second epoch has ended with the fault
+            search()
+        return real(self, seeds)
+
+    monkeypatch.setattr(Trainer, "step", step_and_break)
+    return taken
+
+
+@pytest.mark.parametrize("out", ["run", None])
+def test_the_search_for_the_layer_ends_with_the_epoch_of_the_fault(
+    graph, tmp_path, monkeypatch, out
+):
+    taken, out = broken_once(monkeypatch), out and tmp_path / out
+    with pytest.raises(InputError, match=r"in epoch 2; lower lr"):
+        train(graph, out=out, device="cpu", **(OPTIONS | {"epochs": 1000, "patience": 0}))
+    again = taken[taken.index(0, 1) :]
+    assert again == list(range(len(again)))
+    assert taken[: len(again)] == again  # as many steps as to the end of that epoch
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_search_for_the_layer(graph, settled, tmp_path, monkeypatch, number):
+    taken = broken_once(monkeypatch, lambda: os.kill(os.getpid(), number))
+    with pytest.raises(InputError, match=r"is nan in epoch 2; lower lr"):
+        start(settled, graph, out=tmp_path / "run", interruption=Interruption())
+    assert taken[-2:] == [taken[-2], 0]  # not even its first step was finished
+
+
+def test_a_search_without_a_folder_is_interrupted_too(graph, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    broken_once(monkeypatch, interrupt)
+    with pytest.raises(InputError, match=r"is nan in epoch 2; lower lr"):
+        train(graph, device="cpu", **OPTIONS)
+
+
 # Memory, clocks, permissions
 
 

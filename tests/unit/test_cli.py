@@ -782,7 +782,7 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[2:] == [
-        "graphfm: stopping at the next step, with a checkpoint; once more stops at once",
+        "graphfm: stopping at the next step; once more stops at once",
         "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
         "graphfm evaluate run",
     ]

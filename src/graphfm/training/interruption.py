@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SAID = b"graphfm: stopping at the next step, with a checkpoint; once more stops at once\n"
+SAID = b"graphfm: stopping at the next step; once more stops at once\n"
 
 
 class Interruption:

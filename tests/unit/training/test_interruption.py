@@ -17,7 +17,7 @@ def test_the_first_signal_asks_and_the_second_interrupts(number, capfd):
         assert interruption()
         assert interruption.number == number
         assert capfd.readouterr().err == (
-            "graphfm: stopping at the next step, with a checkpoint; once more stops at once\n"
+            "graphfm: stopping at the next step; once more stops at once\n"
         )
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
