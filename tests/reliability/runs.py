@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from graphfm.training.interruption import Interruption
 
+OPTIONS = {"method": "graphfm-ib", "batch_size": 7, "hidden": 6, "layers": 3, "epochs": 4}
 TIMES = {  # of a line of metrics, or of a result
     "seconds", "seconds_per_epoch", "seconds_to_best", "prepare_seconds", "epoch_seconds",
     "peak_bytes",

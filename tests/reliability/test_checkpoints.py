@@ -94,9 +94,40 @@ def test_where_none_is_whole_training_starts_again_and_says_so(kept, caplog):
     assert "starting from the beginning" in caplog.text
 
 
+def test_after_a_damaged_one_two_good_ones_are_kept(kept):
+    for name in ("3.safetensors", "3.json"):
+        (kept.folder / name).write_bytes(b"")
+    assert number_of(kept) == 2
+    kept.write(ROWS, {"number": 4})
+    assert names(kept) == ["2.json", "2.safetensors", "4.json", "4.safetensors"]
+    kept.write(ROWS, {"number": 5})
+    assert names(kept) == ["4.json", "4.safetensors", "5.json", "5.safetensors"]
+
+
+def test_one_that_the_training_refuses_is_damaged(kept, caplog):
+    def refuse_three(found):
+        if found.record["number"] == 3:
+            raise ValueError("it does not fit")
+
+    assert kept.newest(refuse_three).record["number"] == 2
+    assert "3.json cannot be used (it does not fit); trying the one before" in caplog.text
+    kept.write(ROWS, {"number": 4})
+    assert names(kept) == ["2.json", "2.safetensors", "4.json", "4.safetensors"]
+
+
+def test_the_one_before_is_spoken_of_where_there_is_one(kept, caplog):
+    for path in kept.folder.glob("*.safetensors"):
+        path.write_bytes(b"")
+    assert kept.newest() is None
+    assert kept.is_empty
+    assert [line.split("; ")[1] for line in caplog.messages] == [
+        "trying the one before", "starting from the beginning",
+    ]  # fmt: skip
+
+
 def test_one_of_another_format_is_refused(kept, monkeypatch):
     monkeypatch.setattr("graphfm.training.checkpoints.FORMAT", 2)
-    with pytest.raises(InputError, match="is of format 1; this program writes 2"):
+    with pytest.raises(InputError, match="it is of format 1; this program writes 2; go on with"):
         kept.newest()
 
 

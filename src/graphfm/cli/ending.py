@@ -10,6 +10,8 @@ import typer
 from graphfm.api import Result
 from graphfm.cli.output import Interrupted, print_json
 from graphfm.memory import size
+from graphfm.training.checkpoints import Checkpoints
+from graphfm.training.folder import CHECKPOINTS
 from graphfm.training.interruption import Interruption
 from graphfm.training.stopped import Stopped
 
@@ -22,8 +24,7 @@ def stoppable(out: Path) -> Iterator[Interruption]:
         yield interruption
     except Stopped as stopped:
         code = 128 + (interruption.number or signal.SIGINT)
-        kept = "" if stopped.kept else ", as of the checkpoint before"
-        raise Interrupted(_how_to_go_on(out, kept), code) from None
+        raise Interrupted(_how_to_go_on(out, "" if stopped.kept else _before(out)), code) from None
     except KeyboardInterrupt:
         raise Interrupted(_how_to_go_on(out)) from None
 
@@ -40,6 +41,13 @@ def report(result: Result, json: bool) -> None:
         f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
         f"peak memory {size(score.peak_bytes)}; run in {result.out}"
     )
+
+
+def _before(out: Path) -> str:
+    """What a run goes on from that could not be kept as it is."""
+    if Checkpoints(out / CHECKPOINTS).is_empty:
+        return " from the beginning"
+    return ", as of the checkpoint before"
 
 
 def _how_to_go_on(out: Path, remark: str = "") -> str:

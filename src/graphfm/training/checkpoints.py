@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,11 @@ from torch import Tensor
 
 from graphfm.errors import InputError
 from graphfm.files import atomic_path, check_file, read_json, remove_unfinished
+from graphfm.memory import is_out_of_memory
 
 FORMAT = 1  # raise it when a state of the same form would mean something else
 KEPT = 2
+MALFORMED = (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 log = logging.getLogger("graphfm")
 
 
@@ -37,11 +39,11 @@ class Checkpoint:
             with safe_open(self.tensors, framework="pt") as stream:
                 yield stream
         except SafetensorError as error:
-            raise ValueError(str(error)) from None
+            raise OSError(str(error)) from None
 
 
-class _OtherFormat(InputError):  # noqa: N818
-    """Whole, but not ours to read."""
+class NotOurs(InputError):  # noqa: N818
+    """Whole, but of another program or another training: not to be passed over."""
 
 
 class Checkpoints:
@@ -53,6 +55,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._rejected = set[int]()  # since they were found damaged
 
     def write(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
         """Keep a state, and of those before it the last. An OSError leaves these as they were."""
@@ -73,21 +76,30 @@ class Checkpoints:
             raise
         self._prune(KEPT)
 
-    def newest(self) -> Checkpoint | None:
-        """The newest that is whole; says which are not. None where there is no such one."""
+    def newest(self, check: Callable[[Checkpoint], None] = lambda found: None) -> Checkpoint | None:
+        """The newest that is whole and that `check` lets pass; says which are not.
+
+        None where there is no such one.
+        """
         if not self.folder.is_dir():
             return None
-        found = sorted(self._numbers("*.json"), reverse=True)
-        for number in found:
+        left = sorted(self._numbers("*.json"))
+        while left:
+            number = left.pop()
+            path = self._path(number, "json")
             try:
-                return self._read(number)
-            except _OtherFormat:
-                raise
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-                path, reason = self._path(number, "json"), " ".join(str(error).split())[:200]
-                log.warning("%s cannot be used (%s); trying the one before", path, reason)
-        if found:
-            log.warning("no checkpoint in %s can be used; starting from the beginning", self.folder)
+                found = self._read(number)
+                check(found)
+                return found
+            except NotOurs as error:
+                raise NotOurs(f"{path}: {error}") from None
+            except MALFORMED as error:
+                if is_out_of_memory(error):
+                    raise
+                self._rejected.add(number)
+                reason = " ".join(str(error).split())[:200] or type(error).__name__
+                rest = "trying the one before" if left else "starting from the beginning"
+                log.warning("%s cannot be used (%s); %s", path, reason, rest)
         return None
 
     def clean(self) -> None:
@@ -110,7 +122,8 @@ class Checkpoints:
 
     @property
     def is_empty(self) -> bool:
-        return not self._numbers("*.json")
+        """Is there none that may be used?"""
+        return self._rejected.issuperset(self._numbers("*.json"))
 
     def _read(self, number: int) -> Checkpoint:
         whole, path = read_json(self._path(number, "json")), self._path(number, "safetensors")
@@ -119,8 +132,9 @@ class Checkpoints:
         if whole["sha256"] != _digest(state):
             raise ValueError("its contents are not those that were written")
         if state["format"] != FORMAT:
-            raise _OtherFormat(
-                f"{path} is of format {state['format']}; this program writes {FORMAT}"
+            raise NotOurs(
+                f"it is of format {state['format']}; this program writes {FORMAT}; go on with the "
+                "version of graphfm that wrote it (config.json names it), or begin a new run"
             )
         if path.stat().st_size != state["tensors"]["bytes"]:
             raise ValueError(f"{path.name} is cut short")
@@ -129,8 +143,9 @@ class Checkpoints:
         return Checkpoint(path, state)
 
     def _prune(self, kept: int) -> None:
-        numbers = sorted(self._numbers("*"))
-        for number in numbers[: len(numbers) - kept]:
+        """Remove all that are damaged, and of the others all but the newest."""
+        good = sorted(set(self._numbers("*")) - self._rejected)
+        for number in self._rejected.union(good[: len(good) - kept]):
             self._remove(number)
 
     def _remove(self, number: int) -> None:

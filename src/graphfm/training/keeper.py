@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from graphfm.errors import InputError
-from graphfm.training import state
+from graphfm.training import forms, state
+from graphfm.training.checkpoints import NotOurs
 from graphfm.training.interval import SECONDS, Interval
 from graphfm.training.not_finite import NotFinite
 from graphfm.training.progress import Progress
@@ -42,16 +41,20 @@ class Keeper:
         self.cost, self._since, self._steps = 0.0, time.monotonic(), 0
 
     def restore(self, trainer: Trainer, progress: Progress) -> None:
-        """Go on from the newest checkpoint; from the beginning where there is none."""
-        checkpoint = self.checkpoints.newest()
-        if checkpoint is not None:
-            try:
-                self._restore(checkpoint, trainer, progress)
-            except InputError as error:
-                raise InputError(f"{checkpoint.tensors}: {error}") from None
-            except (RuntimeError, OSError, *MALFORMED) as error:
-                reason = " ".join(str(error).split())[:200] or type(error).__name__
-                raise InputError(f"{checkpoint.tensors} does not fit its run ({reason})") from None
+        """Go on from the newest checkpoint that is good; from the beginning where there is none."""
+        found = self.checkpoints.newest(lambda checkpoint: self._check(checkpoint, trainer))
+        if found is not None:
+            past = found.record["training"]
+            progress.restore(found.record["progress"])
+            with found.opened() as stream:
+                state.restore(trainer, stream.get_tensor, past)
+                progress.best_weights = {
+                    name: stream.get_tensor(f"best.{name}").to(rows.device, copy=True)
+                    for name, rows in trainer.backbone.state_dict().items()
+                    if progress.best
+                }
+            steps = past["touched"]["steps"]
+            log.info("going on after epoch %d, step %d", len(progress.records), steps)
         self._since, self._steps = time.monotonic(), trainer.touched["steps"]
 
     def between(self, trainer: Trainer, progress: Progress) -> None:
@@ -70,9 +73,11 @@ class Keeper:
 
     def _write(self, trainer: Trainer, progress: Progress) -> bool:
         """Was it written? Where the disk is full the one before stays, and training goes on."""
-        _check_finite(trainer, progress)
         tensors = state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
+        if not state.possible(tensors):  # nothing good can come of it: the one before is better
+            epoch = len(progress.records) + (trainer.position is not None)
+            raise NotFinite("weights or losses are not finite", epoch)
         record = {
             "identity": self.identity,
             "training": state.numbers_of(trainer),
@@ -83,8 +88,9 @@ class Keeper:
             self.checkpoints.write(tensors, record)
         except OSError as error:
             log.warning(
-                "no checkpoint could be written to %s (%s); the one before is kept",
+                "no checkpoint could be written to %s (%s); %s",
                 self.checkpoints.folder, error.strerror or error,
+                "there is none yet" if self.checkpoints.is_empty else "the one before is kept",
             )  # fmt: skip
             return False
         finally:
@@ -101,49 +107,36 @@ class Keeper:
                 "time (--checkpoint-every decides otherwise)", seconds, wait,
             )  # fmt: skip
 
-    def _restore(self, checkpoint: Checkpoint, trainer: Trainer, progress: Progress) -> None:
+    def _check(self, checkpoint: Checkpoint, trainer: Trainer) -> None:
+        """Refuse what this training cannot go on from; nothing is changed yet."""
         record = checkpoint.record
+        forms.check(record, FORM, "state")
         _check_same(record["identity"], self.identity)
-        progress.restore(record["progress"])
-        numbers, past = [entry.epoch for entry in progress.records], record["training"]
-        counted = numbers == list(range(1, len(numbers) + 1)) and len(numbers) == past["epochs"]
-        if not counted or (past["steps"] or 1) < 1:
-            raise InputError("its epochs are not counted from 1 to where it stands")
+        before, past = Progress.checked(record["progress"], trainer.training), record["training"]
         with checkpoint.opened() as stream:
-            best = {name for name in stream.keys() if name.startswith("best.")}  # noqa: SIM118
-            names = set(stream.keys()) - best
-            state.restore(trainer, names, stream.get_tensor, record["training"])
-            weights = {name.removeprefix("best."): stream.get_tensor(name) for name in best}
-        if weights.keys() != (trainer.backbone.state_dict().keys() if progress.best else set()):
-            raise InputError("the best weights are not those of this network")
-        progress.best_weights = {
-            name: weights[name].to(rows.device, copy=True)
-            for name, rows in trainer.backbone.state_dict().items()
-            if progress.best
-        }
-        log.info("going on after epoch %d, step %d", len(progress.records), _steps(record))
+            evaluated = before.best is not None
+            state.check(trainer, stream.keys(), stream.get_tensor, past, evaluated=evaluated)
+        if len(before.records) != past["epochs"] or (past["steps"] or 1) > past["touched"]["steps"]:
+            raise InputError("its epochs and steps do not agree with each other")
 
 
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+def _anything(value: Any) -> bool:
+    return True
 
 
-def _steps(record: Mapping[str, Any]) -> int:
-    return int(record["training"]["touched"].get("steps", 0))
+FORM: forms.Form = {
+    "format": _anything,  # these two were looked at when it was read
+    "tensors": _anything,
+    "identity": forms.each(_anything),
+    "training": _anything,  # as `state` knows
+    "progress": _anything,
+}
 
 
 def _check_same(before: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     for name in {**before, **here}:
         if before.get(name) != here.get(name):
-            raise InputError(
+            raise NotOurs(
                 f"it is of another training: its {name} is not this one's; remove the folder of "
                 "checkpoints to start from the beginning"
             )
-
-
-def _check_finite(trainer: Trainer, progress: Progress) -> None:
-    """Refuse to keep a state that nothing good can come of: the one before it is better."""
-    numbers = [p.detach().isfinite().all() for p in trainer.backbone.parameters()]
-    numbers.append(trainer.totals.isfinite().all())
-    if not bool(torch.stack(numbers).all()):
-        epoch = len(progress.records) + (trainer.position is not None)
-        raise NotFinite("weights or losses are not finite", epoch)

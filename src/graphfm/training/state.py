@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
+from graphfm.training import forms
 from graphfm.training.position import Position
 
 if TYPE_CHECKING:
     from graphfm.training.trainer import Trainer
 
 Read = Callable[[str], Tensor]
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # what it remembers of a parameter
+RANGES = {  # least and most of the numbers in tensors of such names, all of them finite
+    "weights.*": (-math.inf, math.inf),
+    "best.*": (-math.inf, math.inf),
+    "totals": (-math.inf, math.inf),
+    "optimizer.*.step": (1, math.inf),
+    "sampler.*": (0, 1),  # probabilities
+}
+FORM: forms.Form = {  # of `numbers_of`
+    "epochs": forms.whole(),
+    "lr": [forms.real(0)],
+    "steps": forms.maybe(forms.whole(1)),
+    "touched": {"nodes": forms.whole(1), "edges": forms.whole(), "steps": forms.whole(1)},
+    "age": forms.maybe(forms.whole()),
+}
 
 
 def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
@@ -40,31 +58,77 @@ def numbers_of(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any]) -> None:
-    """Make a new trainer stand where an equal one was when it was saved; refuses what does not fit.
+def check(
+    trainer: Trainer, names: Iterable[str], read: Read, saved: Any, *, evaluated: bool
+) -> None:
+    """Refuse what an equal trainer cannot have saved; `evaluated`: with the best weights so far.
+
+    The trainer stays as it is, and tensors are read one after the other.
+    """
+    forms.check(saved, FORM, "training")
+    expected = _expected(trainer, saved, evaluated)
+    if strange := set(names) ^ expected.keys():
+        raise InputError(f"it does not fit this training: {min(strange)}")
+    for name, like in expected.items():
+        value = read(name)
+        if (like.shape, like.dtype) != (value.shape, value.dtype):
+            raise InputError(
+                f"{name} is {value.dtype} {list(value.shape)}; this training has "
+                f"{like.dtype} {list(like.shape)}"
+            )
+        if name.startswith("random."):
+            torch.Generator(trainer.graph.device).set_state(value)  # which refuses what is none
+        if not possible({name: value}):
+            raise InputError(f"{name} has numbers that it cannot have")
+
+
+def possible(tensors: Mapping[str, Tensor]) -> bool:
+    """Are all numbers of these finite, and such as they can be?"""
+    found = [
+        (rows.isfinite() & (rows >= low) & (rows <= high)).all()
+        for name, rows in tensors.items()
+        for form, (low, high) in RANGES.items()
+        if fnmatchcase(name, form)
+    ]
+    return not found or bool(torch.stack(found).all())
+
+
+def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
+    """Make a new trainer stand where an equal one was when it was saved.
 
     Tensors are filled in place, one after the other: nothing is held twice.
     """
-    names, position = set(names), saved["steps"]
-    places = _places(trainer)
-    moments = {name for name in names if name.startswith("optimizer.")}
-    others = {"random.sampler", "random.model", *(() if position is None else ["random.epoch"])}
-    if strange := names ^ (places.keys() | moments | others):
-        raise InputError(f"it does not fit this training: {min(strange)}")
-    for name, place in places.items():
-        _fill(name, place, read(name))
-    _restore_optimizer(trainer, moments, read, saved["lr"])
+    with torch.no_grad():
+        for name, place in _places(trainer).items():
+            place.copy_(read(name))
+    _restore_optimizer(trainer, read, saved["lr"])
     _restore_schedule(trainer, saved)
     trainer.touched.clear()
-    trainer.touched.update({key: int(value) for key, value in saved["touched"].items()})
+    trainer.touched.update(saved["touched"])
     if trainer.ages is not None:
-        trainer.ages.step = int(saved["age"])
+        trainer.ages.step = saved["age"]
     trainer.position = None
-    if position is not None:
-        trainer.rng.set_state(read("random.epoch"))  # which refuses what is no state
-        trainer.position = Position(trainer.rng.get_state(), int(position))
+    if saved["steps"] is not None:
+        trainer.position = Position(read("random.epoch"), saved["steps"])
     trainer.rng.set_state(read("random.sampler"))
     _generator(trainer).set_state(read("random.model"))
+
+
+def _expected(trainer: Trainer, saved: Mapping[str, Any], evaluated: bool) -> dict[str, Tensor]:
+    """A tensor like each that must be there."""
+    if len(saved["lr"]) != len(trainer.optimizer.param_groups):
+        raise InputError("it does not fit this training: lr")
+    if (saved["age"] is None) != (trainer.ages is None):
+        raise InputError("it does not fit this training: age")
+    found, random = _places(trainer), trainer.rng.get_state()
+    for number, parameter in enumerate(_parameters(trainer)):
+        found[f"optimizer.{number}.step"] = torch.zeros(())
+        found |= {f"optimizer.{number}.{key}": parameter for key in ADAM[1:]}
+    if evaluated:
+        found |= {f"best.{name}": rows for name, rows in trainer.backbone.state_dict().items()}
+    if saved["steps"] is not None:
+        found["random.epoch"] = random
+    return found | {"random.sampler": random, "random.model": random}
 
 
 def _places(trainer: Trainer) -> dict[str, Tensor]:
@@ -88,26 +152,25 @@ def _moments(trainer: Trainer) -> dict[str, Tensor]:
     }
 
 
-def _restore_optimizer(trainer: Trainer, names: set[str], read: Read, lr: list[float]) -> None:
-    whole = trainer.optimizer.state_dict()
-    parameters = [p for group in trainer.optimizer.param_groups for p in group["params"]]
-    state: dict[int, dict[str, Tensor]] = {}
-    for name in sorted(names):
-        _, number, key = name.split(".")
-        value, parameter = read(name).clone(), parameters[int(number)]
-        if key != "step":
-            _check_fits(name, parameter, value)
-        state.setdefault(int(number), {})[key] = value
-    trainer.optimizer.load_state_dict({**whole, "state": state})
+def _parameters(trainer: Trainer) -> list[Tensor]:
+    return [p for group in trainer.optimizer.param_groups for p in group["params"]]
+
+
+def _restore_optimizer(trainer: Trainer, read: Read, lr: list[float]) -> None:
+    state = {
+        number: {key: read(f"optimizer.{number}.{key}").clone() for key in ADAM}
+        for number, _ in enumerate(_parameters(trainer))
+    }
+    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})
     for group, rate in zip(trainer.optimizer.param_groups, lr, strict=True):
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(float(rate))
+            group["lr"].fill_(rate)
         else:
             group["lr"] = float(rate)
 
 
 def _restore_schedule(trainer: Trainer, saved: Mapping[str, Any]) -> None:
-    epochs, rates = int(saved["epochs"]), [float(rate) for rate in saved["lr"]]
+    epochs, rates = saved["epochs"], [float(rate) for rate in saved["lr"]]
     schedule = trainer.schedule.state_dict()
     # one more than steps: at 1 torch warns that it has seen no step of the optimizer
     schedule |= {"last_epoch": epochs, "_step_count": epochs + 2, "_last_lr": rates}
@@ -121,17 +184,3 @@ def _generator(trainer: Trainer) -> torch.Generator:
         return torch.default_generator
     index = torch.cuda.current_device() if device.index is None else device.index
     return torch.cuda.default_generators[index]
-
-
-def _fill(name: str, place: Tensor, value: Tensor) -> None:
-    _check_fits(name, place, value)
-    with torch.no_grad():
-        place.copy_(value)
-
-
-def _check_fits(name: str, place: Tensor, value: Tensor) -> None:
-    if (place.shape, place.dtype) != (value.shape, value.dtype):
-        raise InputError(
-            f"{name} is {value.dtype} {list(value.shape)}; this training has "
-            f"{place.dtype} {list(place.shape)}"
-        )

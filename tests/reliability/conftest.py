@@ -1,0 +1,42 @@
+"""A small run: whole, and stopped on its way."""
+
+import pytest
+
+from graphfm import resume
+from graphfm.api import start
+from graphfm.run import Run
+from graphfm.training.stopped import Stopped
+from tests.reliability.runs import OPTIONS, StopAfter
+
+
+@pytest.fixture
+def no_picture(monkeypatch):
+    """Pictures take longer than these trainings."""
+    monkeypatch.setattr("graphfm.training.curves.draw_curves", lambda *given: given[2].touch())
+
+
+@pytest.fixture
+def graph(make_graph):
+    return make_graph()
+
+
+@pytest.fixture
+def settled():
+    return Run.make(dataset="in-memory", device="cpu", **OPTIONS)
+
+
+@pytest.fixture
+def stopped(graph, settled, tmp_path):
+    """A run that was stopped, went on and was stopped again: it has two checkpoints."""
+    run = tmp_path / "run"
+    with pytest.raises(Stopped):
+        start(settled, graph, out=run, interruption=StopAfter(4))
+    with pytest.raises(Stopped):
+        resume(run, graph, interruption=StopAfter(2))
+    return run
+
+
+@pytest.fixture
+def whole(graph, settled, tmp_path):
+    start(settled, graph, out=tmp_path / "whole")
+    return tmp_path / "whole"
