@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 import os
 import pickle
 import random
@@ -12,14 +13,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import torch
+from safetensors.torch import load, save
+
 NUMBERS = (
     "-1", "0", "1", "2147483648", "-2147483649", "9223372036854775807", "18446744073709551616",
     "9" * 40, "1e400", "-1e400", "NaN", "Infinity", "0.5", "1e-320", "00", "0x10", "1_000",
 )  # fmt: skip
 ODD = (
     None, True, False, -1, 0, 1, 7, 1 << 31, 1 << 62, 1 << 63, 1 << 70, 10**40, -(1 << 63), 1e308,
-    -0.0, 1e-300, "", "x", "../../x", "/etc/passwd", "\x00", "\ud800", "é" * 50, [], {}, [[]],
-    [None], {"": None}, [1, 2, 3], "9" * 5000,
+    -0.0, 1e-300, float("nan"), float("inf"), 5, -1.5, "", "x", "../../x", "/etc/passwd", "\x00",
+    "\ud800", "é" * 50, [], {}, [[]], [None], {"": None}, [1, 2, 3], "9" * 5000,
 )  # fmt: skip
 MARK = "pickle-was-here"
 
@@ -41,7 +45,7 @@ def mutated(name: str, content: bytes, dice: random.Random) -> bytes:
     if name.endswith(".json"):
         ways += [restructured, restructured, restructured]
     if name.endswith(".safetensors"):
-        ways += [reheaded, reheaded]
+        ways += [reheaded, reheaded, revalued, revalued, revalued]
     with suppress(Exception):  # not every way fits every content
         return dice.choice(ways)(content, dice)
     return damaged(content, dice)
@@ -173,6 +177,31 @@ def reheaded(content: bytes, dice: random.Random) -> bytes:
     (size,) = struct.unpack("<Q", content[:8])
     header = restructured(content[8 : 8 + size], dice)
     return struct.pack("<Q", len(header)) + header + content[8 + size :]
+
+
+def revalued(content: bytes, dice: random.Random) -> bytes:
+    """Whole safetensors, of which a tensor is missing, strange, of another form or no number."""
+    tensors = load(content)
+    name = dice.choice(sorted(tensors))
+    rows = tensors.pop(name)
+    match dice.randrange(6):
+        case 0:
+            pass
+        case 1:
+            tensors[dice.choice(["x", "", name + "x", "best." + name])] = rows
+        case 2:
+            shape = dice.choice([(), (0,), (3,), (2, 2), (*rows.shape, 1), rows.shape[:-1]])
+            tensors[name] = torch.ones(shape, dtype=rows.dtype)
+        case 3:
+            kinds = [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool]
+            tensors[name] = rows.to(dice.choice(kinds))
+        case 4:
+            number = dice.choice([math.nan, math.inf, -1.0, 0.0, 1e30, 255.0])
+            tensors[name] = torch.full(rows.shape, number).to(rows.dtype)
+        case _ if rows.numel() and rows.is_floating_point():
+            rows.view(-1)[dice.randrange(rows.numel())] = dice.choice([math.nan, math.inf, -1e38])
+            tensors[name] = rows
+    return save(tensors)
 
 
 def replaced(path: Path, dice: random.Random) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from graphfm import Graph, resume
+from graphfm import Graph, InputError, resume
 from graphfm.api import start
 from graphfm.comparison.store import Store
 from graphfm.data import building, fetching, partition, stored
@@ -23,9 +23,11 @@ from graphfm.fitting import explained
 from graphfm.run import Run, build
 from graphfm.training.checkpoints import Checkpoints, _digest, _sha256
 from graphfm.training.folder import identity_of
+from graphfm.training.interval import Interval
 from graphfm.training.keeper import Keeper
 from graphfm.training.progress import Progress
 from graphfm.training.saved_run import read_config, read_run, read_score
+from graphfm.training.state import tensors_of
 from graphfm.training.stopped import Stopped
 from tests.reliability.runs import StopAfter
 from tests.unit.data.conftest import FORMS, WRITERS, make_example, zipped
@@ -124,21 +126,31 @@ def read_whole_run(folder: Path) -> None:
 
 
 def make_stopped(folder: Path) -> None:
+    """In the second epoch: with a record, a best epoch and a place in the epoch."""
     try:
-        start(Run.make(**RUN), small_graph(), out=folder / "run", interruption=StopAfter(1))
+        start(Run.make(**RUN), small_graph(), out=folder / "run", interruption=StopAfter(3))
     except Stopped:
         (folder / "run" / "metrics.jsonl").unlink()
 
 
 def read_checkpoint(folder: Path) -> None:
+    """Go on from it to the end; one that is passed over leaves a new trainer as it is."""
     run, config = read_config(folder / "run")
     graph, kept = small_graph(), Checkpoints(folder / "run" / "checkpoints")
-    if config["graph"].get("fingerprint") == graph.fingerprint:
-        with explained(run, graph):
-            trainer = build(run, graph)
-        Keeper(kept, identity_of(config)).restore(trainer, Progress(prepare_seconds=0.0))
-        if run == Run.make(**RUN):  # and not one that asks for all the memory there is
-            trainer.epoch()
+    if config["graph"].get("fingerprint") != graph.fingerprint:
+        return
+    with explained(run, graph):
+        trainer = build(run, graph)
+    before = {name: rows.clone() for name, rows in tensors_of(trainer).items()}
+    keeper = Keeper(kept, identity_of(config), Interval(seconds=0))
+    keeper.restore(trainer, Progress(prepare_seconds=0.0))
+    if passed_over := kept.is_empty:
+        after = tensors_of(trainer)
+        assert all(torch.equal(after[name], rows) for name, rows in before.items())
+    if run == Run.make(**RUN):  # and not one that asks for all the memory there is
+        build(run, graph).fit(keeper=keeper)
+    if passed_over:
+        raise InputError("it was passed over")
 
 
 def sign(folder: Path) -> None:
