@@ -53,7 +53,7 @@ def train(
 
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
     With `out` the run is written to that folder, with checkpoints for `resume`: `checkpoint_every`
-    is "auto", seconds ("30"), steps ("500steps") or "0" for none.
+    is "auto", seconds ("30"), steps ("500steps") or "0" for none on the way and at the end.
     """
     if not isinstance(graph, Graph | str | Path):
         raise InputError(

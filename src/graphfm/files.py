@@ -19,10 +19,10 @@ log = logging.getLogger("graphfm")
 
 
 @contextmanager
-def atomic_path(path: Path, *, durable: bool = False) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """A path to write to; it takes the place of `path` when the block ends without an error.
 
-    A `durable` one is on the disk before it takes that place: it outlives a loss of power.
+    It is on the disk before it takes that place, and stays there: it outlives a loss of power.
     """
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it first")
@@ -36,13 +36,27 @@ def atomic_path(path: Path, *, durable: bool = False) -> Iterator[Path]:
     try:
         yield unfinished
         os.chmod(unfinished, 0o666 & ~_umask())  # some writers make private files
-        if durable:
-            _sync(unfinished)
+        _sync(unfinished)
         os.replace(unfinished, path)
-        if durable:
-            _sync(path.parent)
+        _sync(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def make_folder(path: Path, *, exist_ok: bool = True) -> None:
+    """Make a folder, and those above it, that outlive a loss of power."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=exist_ok)
+    for place in missing:
+        _sync(place.parent)
+
+
+def disk_error(error: Exception) -> OSError:
+    """What safetensors says of a disk, as Python says it."""
+    text = " ".join(str(error).split())
+    if found := re.search(r"os error (\d+)", text):
+        return OSError(int(found[1]), os.strerror(int(found[1])))
+    return OSError(text)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -138,6 +152,9 @@ def _sync(path: Path) -> None:
     place = os.open(path, os.O_RDONLY)
     try:
         os.fsync(place)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+            raise
     finally:
         os.close(place)
 

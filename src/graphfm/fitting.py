@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from graphfm.training.folder import RunFolder
 
 NEVER = Interval(seconds=0)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def fit(run: Run, trainer: Trainer, watchers: Sequence[Watcher] = ()) -> Score:
@@ -53,13 +56,12 @@ def fit_in(
                 raise _located(error, run, trainer.graph, folder, stop) from None
             folder.on_best(trainer.backbone)  # whatever became of the file meanwhile
             folder.finish(score)
+            if interval.never:  # one that a signal left is of no more use
+                with suppress(OSError):
+                    folder.checkpoints.remove()
         return score
     except OSError as error:
-        reason = error.strerror or " ".join(str(error).split())
-        more = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
-        raise InputError(
-            f"cannot write to {folder.path}: {reason}; make room, or see who may write there{more}"
-        ) from None
+        raise InputError(_stopped_by(error, folder)) from None
 
 
 @contextmanager
@@ -74,6 +76,19 @@ def explained(run: Run, graph: Graph) -> Iterator[None]:
     else:
         return
     raise InputError(f"memory ran out ({plan}); {plan.advice(run)}")
+
+
+def _stopped_by(error: OSError, folder: RunFolder) -> str:
+    """What the system would not do, and what to do about it."""
+    reason = " ".join((error.strerror or str(error)).split()) or type(error).__name__
+    where = f" ({error.filename})" if error.filename else ""
+    advice = "see to that"
+    if error.errno in NO_ROOM:
+        advice = f"make room for {folder.path}"
+    elif error.errno in NO_RIGHT:
+        advice = f"see who may write to {folder.path}"
+    then = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
+    return f"the training was stopped by an error: {reason}{where}; {advice}{then}"
 
 
 def _located(

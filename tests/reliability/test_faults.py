@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from graphfm import InputError, resume, train
 from graphfm.api import start
@@ -19,6 +20,8 @@ from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.folder import RunFolder
 from graphfm.training.interruption import Interruption
+from graphfm.training.interval import Interval
+from graphfm.training.pace import Pace
 from graphfm.training.stopped import Stopped
 from graphfm.training.trainer import Trainer
 from tests.reliability.runs import OPTIONS, StopAfter, differences, files
@@ -182,6 +185,62 @@ def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
     assert differences(whole, tmp_path / "run") == []
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system; see who may"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "features.bin"),
+         "No such file or directory \\(features.bin\\); see to that"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), "Input/output error; see to that"),
+        (TimeoutError("the disk is away"), "the disk is away; see to that"),
+    ],
+)  # fmt: skip
+def test_an_error_of_the_system_is_reported_as_what_it_was(
+    graph, tmp_path, monkeypatch, error, said
+):
+    real = Trainer.step
+
+    def fail(self, seeds):
+        if self.touched["steps"] == 5:
+            raise error
+        return real(self, seeds)
+
+    monkeypatch.setattr(Trainer, "step", fail)
+    with pytest.raises(InputError, match=said + ".*; then: graphfm train --resume") as caught:
+        train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
+    assert "cannot write" not in str(caught.value)
+
+
+def test_a_model_for_which_there_is_no_room_is_an_error_of_the_disk(graph, tmp_path, monkeypatch):
+    def full(tensors, path):
+        raise SafetensorError("Error: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("graphfm.training.folder.save_file", full)
+    with pytest.raises(InputError, match="error: No space left on device; make room for .*run$"):
+        train(graph, out=tmp_path / "run", device="cpu", **OPTIONS)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="nobody tells what is synchronised")
+def test_every_file_of_a_run_is_on_the_disk_before_it_has_its_name(graph, tmp_path, monkeypatch):
+    """And the folder behind it, and the folders above: what was there outlives a loss of power."""
+    done, sync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: (done.append(os.readlink(f"/proc/self/fd/{fd}")), sync(fd))
+    )
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: (done.append((str(old), str(new))), replace(old, new))
+    )
+    run = tmp_path / "new" / "run"
+    train(graph, out=run, device="cpu", checkpoint_every="3steps", **OPTIONS)
+    for path in filter(Path.is_file, run.rglob("*")):
+        at, (beside, _) = max((at, entry) for at, entry in enumerate(done) if entry[1] == str(path))
+        assert done[at - 1] == beside, path
+        assert done[at + 1] == str(path.parent), path
+    config = next(at for at, entry in enumerate(done) if entry[1] == str(run / "config.json"))
+    assert {str(tmp_path), str(tmp_path / "new")} <= set(done[:config])
+    assert done[-2][1] == str(run / "result.json")  # the last: it vouches for the others
+
+
 # Numbers that are none
 
 
@@ -309,6 +368,31 @@ def test_a_clock_that_jumps_changes_nothing(graph, whole, tmp_path, monkeypatch)
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 2  # no more were due
 
 
+def test_steps_are_waited_for_before_they_are_timed_and_kept(graph, tmp_path, monkeypatch):
+    """As on a GPU: 10 seconds of a step come at the wait for it, and writing takes 1,000."""
+    clock, done, write = [0.0], [], Checkpoints.write
+
+    def wait(self):
+        if done[-1:] != ["wait"]:
+            clock[0] += 10
+        done.append("wait")
+
+    def slow(self, *given):
+        clock[0] += 1000
+        done.append("write")
+        write(self, *given)
+
+    monkeypatch.setattr(Pace, "wait", wait)
+    monkeypatch.setattr(Pace, "keep", lambda self, steps: done.append("step"))
+    monkeypatch.setattr(Checkpoints, "write", slow)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    options = OPTIONS | {"batch_size": 100, "patience": 0}  # a step is an epoch
+    train(graph, out=tmp_path / "run", checkpoint_every="1steps", device="cpu", **options)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["seconds"] for line in lines] == [10, 10, 10, 10]
+    assert done == ["step", "wait", "write", "step"] * 4 + ["write"]
+
+
 def test_nobody_reads_a_clock_that_jumps():
     for path in Path("src/graphfm").rglob("*.py"):
         assert "time.time()" not in path.read_text(), path
@@ -334,6 +418,18 @@ def test_a_run_says_how_often_it_keeps_its_state(graph, tmp_path):
     )
     train(graph, out=tmp_path / "none", checkpoint_every="0", device="cpu", **OPTIONS)
     assert not (tmp_path / "none" / "checkpoints").exists()
+
+
+def test_without_checkpoints_one_is_kept_for_a_signal_until_the_run_is_finished(
+    graph, settled, tmp_path
+):
+    never, kept = Interval.parse("0"), tmp_path / "run" / "checkpoints"
+    with pytest.raises(Stopped) as caught:
+        start(settled, graph, out=tmp_path / "run", interval=never, interruption=StopAfter(4))
+    assert caught.value.kept
+    assert len(list(kept.iterdir())) == 2
+    resume(tmp_path / "run", graph)
+    assert not kept.exists()
 
 
 def test_a_graph_in_memory_with_half_features_goes_on(graph, tmp_path):

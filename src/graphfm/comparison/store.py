@@ -12,7 +12,7 @@ from typing import IO, Any
 from graphfm.comparison.cell import Cell, key_of
 from graphfm.comparison.outcome import Outcome
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, check_file, read_json
+from graphfm.files import atomic_path, check_file, make_folder, read_json
 
 Key = Callable[[Mapping[str, Any]], str]  # of a cell, from its run
 SETTINGS, CELLS = "comparison.json", "cells.jsonl"
@@ -38,7 +38,7 @@ class Store:
         settings = json.loads(json.dumps(settings))  # as it will be read again
         _check_place(path)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             check_file(path / CELLS)
             stream = (path / CELLS).open("a+b")
         except OSError as error:

@@ -16,7 +16,14 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, check_file, read_json, remove_unfinished
+from graphfm.files import (
+    atomic_path,
+    check_file,
+    disk_error,
+    make_folder,
+    read_json,
+    remove_unfinished,
+)
 from graphfm.memory import is_out_of_memory
 
 FORMAT = 1  # raise it when a state of the same form would mean something else
@@ -39,7 +46,7 @@ class Checkpoint:
             with safe_open(self.tensors, framework="pt") as stream:
                 yield stream
         except SafetensorError as error:
-            raise OSError(str(error)) from None
+            raise disk_error(error) from None
 
 
 class NotOurs(InputError):  # noqa: N818
@@ -59,20 +66,20 @@ class Checkpoints:
 
     def write(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
         """Keep a state, and of those before it the last. An OSError leaves these as they were."""
-        self.folder.mkdir(exist_ok=True)
+        make_folder(self.folder)
         number = max(self._numbers("*"), default=0) + 1
         path = self._path(number, "safetensors")
         try:
-            with atomic_path(path, durable=True) as unfinished:
+            with atomic_path(path) as unfinished:
                 save_file({name: rows.contiguous() for name, rows in tensors.items()}, unfinished)
             about = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
             state = {"format": FORMAT, "tensors": about, **record}
-            with atomic_path(self._path(number, "json"), durable=True) as unfinished:
+            with atomic_path(self._path(number, "json")) as unfinished:
                 unfinished.write_text(json.dumps({"state": state, "sha256": _digest(state)}))
         except (OSError, SafetensorError) as error:
             self._remove(number)
             if isinstance(error, SafetensorError):  # its own word for a full disk
-                raise OSError(" ".join(str(error).split())) from None
+                raise disk_error(error) from None
             raise
         self._prune(KEPT)
 

@@ -23,7 +23,14 @@ from safetensors.torch import save_file
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import UNFINISHED, atomic_path, remove_unfinished, sole_user
+from graphfm.files import (
+    UNFINISHED,
+    atomic_path,
+    disk_error,
+    make_folder,
+    remove_unfinished,
+    sole_user,
+)
 from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.interval import Interval
@@ -55,13 +62,16 @@ class RunFolder(Watcher):
         config = _describe(run, graph, interval)
         folder = cls(path, identity_of(config))
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
         except OSError as error:
             raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
         with sole_user(path):
             check_free(path)  # another may have been here
             remove_unfinished(path)
-            folder._write_json(CONFIG, config)
+            try:
+                folder._write(CONFIG, json.dumps(config, indent=2) + "\n")
+            except OSError as error:
+                raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
             try:
                 yield folder
             except Stopped:
@@ -86,8 +96,7 @@ class RunFolder(Watcher):
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
         self._records = list(records)
-        with atomic_path(self.path / METRICS) as unfinished:
-            unfinished.write_text("".join(map(_line, records)))
+        self._write(METRICS, "".join(map(_line, records)))
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
         self._records.append(record)
@@ -99,15 +108,16 @@ class RunFolder(Watcher):
             with atomic_path(self.path / WEIGHTS) as unfinished:
                 save_file(backbone.state_dict(), unfinished)
         except SafetensorError as error:  # its own word for a full disk
-            raise OSError(str(error)) from None
+            raise disk_error(error) from None
 
     def finish(self, score: Score) -> None:
         """Write the picture of the curves, and the result: what has one is finished."""
         from graphfm.training.curves import draw_curves
 
+        self._write(METRICS, "".join(map(_line, self._records)))  # as lines, it may not last
         with atomic_path(self.path / PICTURE) as unfinished:
             draw_curves(self._records, score, unfinished)
-        self._write_json(RESULT, asdict(score))
+        self._write(RESULT, json.dumps(asdict(score), indent=2) + "\n")
 
     @property
     def can_go_on(self) -> bool:
@@ -123,12 +133,9 @@ class RunFolder(Watcher):
                     (self.path / name).unlink(missing_ok=True)
                 self.path.rmdir()
 
-    def _write_json(self, name: str, record: dict[str, Any]) -> None:
-        try:
-            with atomic_path(self.path / name) as unfinished:
-                unfinished.write_text(json.dumps(record, indent=2) + "\n")
-        except OSError as error:
-            raise InputError(f"cannot write to {self.path}: {error.strerror or error}") from None
+    def _write(self, name: str, text: str) -> None:
+        with atomic_path(self.path / name) as unfinished:
+            unfinished.write_text(text)
 
 
 def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +238,7 @@ def new_path(run: Run) -> Path:
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
         try:
-            path.mkdir(parents=True)  # taken at once: other runs may look for a name too
+            make_folder(path, exist_ok=False)  # taken at once: other runs may look for a name too
         except FileExistsError:
             continue
         except OSError as error:

@@ -10,7 +10,8 @@ from graphfm.errors import InputError
 
 SECONDS = 45.0  # with the writing and a slow step, less than a minute is lost
 SHARE = 0.04  # of the time, at most, goes into checkpoints
-FORM = re.compile(r"(\d+(?:\.\d+)?) *(s|seconds?|steps?)?")
+LONG = 1e9  # more is a slip of the keyboard
+FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\+?\d+)?) *(s|seconds?|steps?)?")
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,19 @@ class Interval:
 
     @classmethod
     def parse(cls, text: str) -> Interval:
-        """'auto', '30' or '30s' (seconds), '500 steps', or '0' for never."""
+        """'auto', '30' or '30s' (seconds), '500 steps', or '0' for never but when it is stopped."""
         if text == "auto":
             return cls()
         found = FORM.fullmatch(text.strip())
-        if found is None or not float(found[1]) < 1e9:
+        if found is None:
             raise InputError(
                 f"checkpoint-every is {text!r}; expected seconds (30), steps (500steps), auto, or "
-                "0 for no checkpoints"
+                "0 for none but when it is interrupted"
+            )
+        if not float(found[1]) < LONG:
+            raise InputError(
+                f"checkpoint-every is {text!r}; expected less than a billion; 0 is for none but "
+                "when it is interrupted"
             )
         number, unit = float(found[1]), found[2] or "s"
         if not unit.startswith("step"):
@@ -41,7 +47,7 @@ class Interval:
     def __str__(self) -> str:
         if self.steps is not None:
             return f"{self.steps}steps"
-        return "auto" if self.seconds is None else f"{self.seconds:g}s"
+        return "auto" if self.seconds is None else f"{self.seconds:.12g}s"
 
     @property
     def never(self) -> bool:

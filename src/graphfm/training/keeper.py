@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from graphfm.errors import InputError
 from graphfm.training import forms, state
 from graphfm.training.checkpoints import NotOurs
 from graphfm.training.interval import SECONDS, Interval
 from graphfm.training.not_finite import NotFinite
+from graphfm.training.pace import Pace
 from graphfm.training.progress import Progress
 from graphfm.training.stopped import Stopped
 
@@ -39,6 +42,7 @@ class Keeper:
         self.checkpoints, self.identity = checkpoints, identity
         self.interval, self.shall_stop = interval or Interval(), shall_stop
         self.cost, self._since, self._steps = 0.0, time.monotonic(), 0
+        self._stopping, self._pace = False, Pace(torch.device("cpu"))
 
     def restore(self, trainer: Trainer, progress: Progress) -> None:
         """Go on from the newest checkpoint that is good; from the beginning where there is none."""
@@ -56,14 +60,24 @@ class Keeper:
             steps = past["touched"]["steps"]
             log.info("going on after epoch %d, step %d", len(progress.records), steps)
         self._since, self._steps = time.monotonic(), trainer.touched["steps"]
+        self._pace = Pace(trainer.graph.device, self._steps)
 
-    def between(self, trainer: Trainer, progress: Progress) -> None:
-        """After a step or an epoch."""
-        if self.shall_stop():
-            raise Stopped(self._write(trainer, progress))
-        steps, seconds = trainer.touched["steps"] - self._steps, time.monotonic() - self._since
-        if self.interval.is_due(seconds, steps, self.cost):
-            self._write(trainer, progress)
+    def is_due(self, trainer: Trainer) -> bool:
+        """Is there something to do after a step or an epoch? If so, all steps have been taken."""
+        steps = trainer.touched["steps"]
+        self._pace.keep(steps)
+        self._stopping, seconds = self.shall_stop(), time.monotonic() - self._since
+        due = self.interval.is_due(seconds, steps - self._steps, self.cost)
+        if due or self._stopping:
+            self._pace.wait()
+            return True
+        return False
+
+    def keep(self, trainer: Trainer, progress: Progress) -> None:
+        """Write a checkpoint, and stop there if it is asked for."""
+        kept = self._write(trainer, progress)
+        if self._stopping:
+            raise Stopped(kept)
 
     def finish(self, trainer: Trainer, progress: Progress) -> None:
         """The state at the end is kept: histories are a part of what was learned."""
@@ -73,7 +87,7 @@ class Keeper:
 
     def _write(self, trainer: Trainer, progress: Progress) -> bool:
         """Was it written? Where the disk is full the one before stays, and training goes on."""
-        tensors = state.tensors_of(trainer)
+        started, tensors = time.monotonic(), state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
         if not state.possible(tensors):  # nothing good can come of it: the one before is better
             epoch = len(progress.records) + (trainer.position is not None)
@@ -83,7 +97,6 @@ class Keeper:
             "training": state.numbers_of(trainer),
             "progress": progress.to_json(),
         }
-        started = time.monotonic()
         try:
             self.checkpoints.write(tensors, record)
         except OSError as error:

@@ -62,8 +62,8 @@ class Loop:
             watcher.on_epoch(record, progress.best_value)
             if improved:
                 watcher.on_best(trainer.backbone)
-        if self.keeper is not None:
-            self.keeper.between(trainer, progress)
+        if self.keeper is not None and self.keeper.is_due(trainer):
+            self.keeper.keep(trainer, progress)
 
     def _train(self) -> tuple[float, float]:
         """One epoch, or what is left of it: its loss, and the seconds it took without keeping."""
@@ -75,10 +75,11 @@ class Loop:
 
         def keep() -> None:
             nonlocal started
-            now = time.perf_counter()
-            progress.epoch_seconds = now - started
-            keeper.between(trainer, progress)
-            started += time.perf_counter() - now
+            if keeper.is_due(trainer):
+                now = time.perf_counter()
+                progress.epoch_seconds = now - started
+                keeper.keep(trainer, progress)
+                started += time.perf_counter() - now
 
         loss = trainer.epoch(keep)
         return loss, time.perf_counter() - started

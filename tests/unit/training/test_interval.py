@@ -10,6 +10,7 @@ from graphfm.training.interval import Interval
         ("auto", Interval()), ("30", Interval(seconds=30)), ("0.5s", Interval(seconds=0.5)),
         ("2 seconds", Interval(seconds=2)), ("500steps", Interval(steps=500)),
         ("1 step", Interval(steps=1)), ("0", Interval(seconds=0)),
+        ("1e3", Interval(seconds=1000)), ("1234567.5", Interval(seconds=1234567.5)),
     ],
 )  # fmt: skip
 def test_what_can_be_asked_for(text, interval):
@@ -20,6 +21,12 @@ def test_what_can_be_asked_for(text, interval):
 @pytest.mark.parametrize("text", ["", "-1", "often", "1.5steps", "nan", "1e400", "9" * 400, "3m"])
 def test_what_cannot(text):
     with pytest.raises(InputError, match="checkpoint-every is"):
+        Interval.parse(text)
+
+
+@pytest.mark.parametrize("text", ["1e9", "1000000000", "1e9steps"])
+def test_what_is_too_long_says_so(text):
+    with pytest.raises(InputError, match=f"'{text}'; expected less than a billion; 0 is for none"):
         Interval.parse(text)
 
 
