@@ -17,7 +17,7 @@ from graphfm.errors import InputError
 from graphfm.memory_plan import foresee, memory_plan
 from graphfm.methods import METHODS
 from graphfm.training.settings import Training
-from graphfm.training.start import check_trainable, seeded
+from graphfm.training.start import check_capture, check_trainable, seeded
 from graphfm.training.trainer import Trainer
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -98,6 +98,7 @@ class Run:
 def load_graph(run: Run) -> Graph:
     """The graph of a run, on its device; not read where it is known that it would not fit."""
     device = pick_device(run.device)
+    check_capture(run.training, device)
     if plan := foresee(run, device):
         plan.check(run)
     return load(run.dataset, device=device, dtype=run.training.feature_type)

@@ -723,8 +723,8 @@ def test_a_full_disk_gets_one_line(here, monkeypatch):
     ended = graphfm(*TRAIN, "--out", "run")
     assert ended.code == 2
     assert ended.err.splitlines()[2:] == [
-        "graphfm: cannot write to run: No space left on device; make room, or see who may write "
-        "there"
+        "graphfm: the training was stopped by an error: No space left on device "
+        "(run/metrics.jsonl); make room for run"
     ]
     assert tree(here) == set()
 
@@ -804,6 +804,18 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
     assert ended.err.splitlines()[2:] == [
         "graphfm: interrupted; to go on: graphfm train --resume run"
     ]
+
+
+def test_a_step_cannot_be_captured_without_a_gpu(here):
+    ended = graphfm(*TRAIN, "--device", "cpu", "--capture", "on")
+    refused(ended, "capture is on, but there is no GPU; use --capture auto or off")
+    assert tree(here) == set()
+
+
+def test_a_table_without_any_graph_is_refused(here):
+    ended = graphfm("reproduce", "table2", "--datasets", "flickr")
+    refused(ended, "nothing to run: flickr is not here: graphfm datasets fetch flickr; get one of")
+    assert tree(here) == set()
 
 
 # Going on

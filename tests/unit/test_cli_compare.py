@@ -313,7 +313,7 @@ def test_however_it_ends_no_process_is_left(here, number):
             os.kill(running, signal.SIGKILL)
     assert (here / "c" / "cells.jsonl").read_bytes() == b""
     if number != signal.SIGKILL:
-        assert (process.returncode, out) == (130, "")
+        assert (process.returncode, out) == (128 + number, "")
         assert err.splitlines()[2:] == [
             "graphfm: interrupted before a training ended; the same command starts again"
         ]

@@ -15,6 +15,7 @@ from graphfm.cli.listing import backbones, info, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
+from graphfm.cli.signals import Heard
 from graphfm.cli.staleness import staleness
 from graphfm.cli.train import train
 from graphfm.errors import InputError
@@ -58,17 +59,18 @@ def main() -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     logging.getLogger("graphfm").setLevel(logging.INFO)
-    try:
-        code = app(prog_name="graphfm", standalone_mode=False)
-    except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        _end(str(error) or "interrupted", getattr(error, "code", 130))
-    except Exception as error:
-        message = _explain(error)
-        if message is None:
-            raise
-        _end(message, 2)
-    if code == 130:  # what some versions of typer make of Ctrl-C
-        _end("interrupted", 130)
+    with Heard() as heard:
+        try:
+            code = app(prog_name="graphfm", standalone_mode=False)
+        except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
+            _end(str(error) or "interrupted", getattr(error, "code", None) or heard.code)
+        except Exception as error:
+            message = _explain(error)
+            if message is None:
+                raise
+            _end(message, 2)
+        if code == 130:  # what some versions of typer make of Ctrl-C
+            _end("interrupted", heard.code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -80,8 +82,8 @@ def entry() -> None:
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
-    except KeyboardInterrupt:  # one more, while the first was being answered
-        sys.exit(130)
+    except KeyboardInterrupt as error:  # one more, while the first was being answered
+        sys.exit(getattr(error, "code", 130))
 
 
 def _explain(error: Exception) -> str | None:

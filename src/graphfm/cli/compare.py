@@ -1,11 +1,6 @@
 """graphfm compare"""
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -86,7 +81,7 @@ def compare(
     path = out or default_path(plan)
     view = comparison_view(plan)
     try:
-        with stop_on_sigterm(), view:
+        with view:
             rows = run_comparison(plan, path, observer=view)
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(view.num_done, len(plan.cells), path)) from None
@@ -109,20 +104,3 @@ def _interrupted(num_done: int, num_cells: int, path: Path) -> str:
         f"interrupted; {num_done} of {num_cells} trainings are kept in {path}; "
         "the same command goes on from there"
     )
-
-
-@contextmanager
-def stop_on_sigterm() -> Iterator[None]:
-    """End as on Ctrl-C: tidily, and with a word on how to go on."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what a signal does
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,6 +1,5 @@
 """How a training ends on the command line: with a score, or with a line that says how to go on."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +21,10 @@ def stoppable(out: Path) -> Iterator[Interruption]:
     interruption = Interruption()
     try:
         yield interruption
-    except Stopped as stopped:
-        code = 128 + (interruption.number or signal.SIGINT)
-        raise Interrupted(_how_to_go_on(out, "" if stopped.kept else _before(out)), code) from None
-    except KeyboardInterrupt:
-        raise Interrupted(_how_to_go_on(out)) from None
+    except (Stopped, KeyboardInterrupt) as stop:
+        lost = isinstance(stop, Stopped) and not stop.kept
+        code = None if interruption.number is None else 128 + interruption.number
+        raise Interrupted(_how_to_go_on(out, _before(out) if lost else ""), code) from None
 
 
 def report(result: Result, json: bool) -> None:

@@ -11,9 +11,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one line
 
 
 class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C, and where that leaves the user."""
+    """Ctrl-C or SIGTERM, and where that leaves the user; the code is that of the last signal."""
 
-    def __init__(self, message: str = "", code: int = 130) -> None:
+    def __init__(self, message: str = "", code: int | None = None) -> None:
         self.code = code
         super().__init__(message)
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.compare import stop_on_sigterm
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
 from graphfm.comparison.report import as_text
+from graphfm.errors import InputError
 from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
@@ -78,18 +78,24 @@ def reproduce(
 ) -> None:
     """Run a table of the paper and print it beside the paper's numbers.
 
-    A dataset that is not here is a row that says so. The same command goes on where an earlier
-    one ended; a finished training is not run twice. Exit code 1: a training failed.
+    A dataset that is not here is a row that says so; where none is here, nothing is run.
+    The same command goes on where an earlier one ended; a finished training is not run twice.
+    Exit code 1: a training failed.
     """
     plan = ReproductionPlan.make(
         table, datasets=_names(datasets), backbones=_names(backbones), seeds=seeds,
         substitute=substitute, scale=scale, epochs=epochs, device=device,
     )  # fmt: skip
+    if not plan.cells:
+        reasons = dict.fromkeys(line.absent for line in plan.lines)
+        raise InputError(
+            f"there is nothing to run: {'; '.join(filter(None, reasons))}; get one of them, or try "
+            "the table with --substitute synthetic"
+        )
     path = out or default_path(plan)
     say(describe(plan))
     try:
-        with stop_on_sigterm():
-            outcomes = run_reproduction(plan, path, tell=say)
+        outcomes = run_reproduction(plan, path, tell=say)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on from {path}") from None
     cells = table_of(plan, outcomes)

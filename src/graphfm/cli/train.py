@@ -18,7 +18,7 @@ from graphfm.recipes import recipe_of
 from graphfm.run import Run, pick_device
 from graphfm.training.folder import check_free, new_path
 from graphfm.training.interval import Interval
-from graphfm.training.start import check_trainable
+from graphfm.training.start import check_capture, check_trainable
 
 NO_SETTINGS = ("out", "json", "recipe", "resume", "checkpoint_every")
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
@@ -279,6 +279,7 @@ def _train(
 ) -> None:
     run = Run.make(**options)
     device = pick_device(run.device)
+    check_capture(run.training, device)
     check_free(out or Path("runs") / "new")
     plan = foresee(run, device)
     if plan is not None:  # else the graph has to tell how large it is

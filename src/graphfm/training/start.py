@@ -1,7 +1,9 @@
 """What comes before the first step: a graph that can be learned from, and a seed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -11,6 +13,8 @@ from graphfm.ops import reproducible
 from graphfm.ops.compiled import kernels
 from graphfm.training.precision import products
 from graphfm.training.settings import Training
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def check_trainable(graph: Graph) -> None:
@@ -22,6 +26,12 @@ def check_trainable(graph: Graph) -> None:
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
 
 
+def check_capture(training: Training, device: torch.device) -> None:
+    """Refuse to record steps where there is nothing to record them with."""
+    if training.capture == "on" and device.type != "cuda":
+        raise InputError("capture is on, but there is no GPU; use --capture auto or off")
+
+
 @contextmanager
 def as_set(training: Training) -> Iterator[None]:
     """Sums, kernels and products as the settings want them."""
@@ -31,6 +41,17 @@ def as_set(training: Training) -> Iterator[None]:
         products(training.precision),
     ):
         yield
+
+
+def under_settings(method: Method) -> Method:
+    """A method of a trainer that does as the settings want, whoever calls it."""
+
+    @wraps(method)
+    def as_wanted(self: Any, *given: Any, **named: Any) -> Any:
+        with as_set(self.training):
+            return method(self, *given, **named)
+
+    return cast(Method, as_wanted)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from graphfm.training.objective import Objective, gradient_norms, micro_f1
 from graphfm.training.position import Position
 from graphfm.training.precision import rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
-from graphfm.training.start import as_set, check_trainable, seeded
+from graphfm.training.start import as_set, check_trainable, seeded, under_settings
 from graphfm.training.watcher import Score, Watcher
 
 if TYPE_CHECKING:
@@ -112,11 +112,13 @@ class Trainer:
             table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
+    @under_settings
     def fit(self, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
-        with seeded(self.training.seed, self.graph.device), as_set(self.training):
+        with seeded(self.training.seed, self.graph.device):
             return Loop(self, watchers, keeper).run()
 
+    @under_settings
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
         batch = self.method.sampler.sample(seeds, self.rng)
@@ -172,6 +174,7 @@ class Trainer:
         with without_noise(self.backbone), rounded(self.training.precision, self.graph.device):
             self.backbone(x, batch, self.method.estimator)
 
+    @under_settings
     @torch.no_grad()
     def refresh_histories(self) -> Tensor:
         """Write to every history what today's weights make of the whole graph.
@@ -200,6 +203,7 @@ class Trainer:
             logits = self.backbone.decode(self.refresh_histories()[mask])
         self.method.sampler.snapshot(gradient_norms(logits, self.graph.y[mask]))
 
+    @under_settings
     def epoch(self, after_step: Callable[[], None] = lambda: None) -> float:
         """One pass over the sampler's batches; returns the mean loss of training nodes.
 
@@ -213,11 +217,10 @@ class Trainer:
             self.position = Position(self.rng.get_state())
         self.backbone.train()
         rest = self.position.rest(sampler, self.rng, self.training.steps_per_epoch)
-        with as_set(self.training):
-            for group in groups(rest, GROUP if self.not_captured is None else 1):
-                self.take(group)
-                self.position.steps += len(group)
-                after_step()
+        for group in groups(rest, GROUP if self.not_captured is None else 1):
+            self.take(group)
+            self.position.steps += len(group)
+            after_step()
         self.position = None
         self.schedule.step()
         return float(self.totals[0] / self.totals[1])
@@ -227,6 +230,7 @@ class Trainer:
         there = {split: bool(self.graph.mask(split).any()) for split in splits}
         return {s: self.score(*self.outputs(s)) if there[s] else None for s in there}
 
+    @under_settings
     def outputs(self, split: str) -> tuple[Tensor, Tensor]:
         """Exact outputs of the nodes of a split, and their labels."""
         ids = self.graph.mask(split).nonzero().squeeze(1)

@@ -6,6 +6,7 @@ import torch
 
 from graphfm import Graph, InputError
 from graphfm.diagnostics.staleness import staleness
+from graphfm.ops import compiled
 from graphfm.run import Run, build
 from graphfm.training.loop import Loop
 from graphfm.training.settings import Training
@@ -212,3 +213,34 @@ def test_refreshed_histories_are_fresh(make_graph):
         trainer.epoch()
         Loop(trainer)._validate(1)
         assert all((layer.relative < 1e-5) == refresh for layer in staleness(trainer))
+
+
+@pytest.mark.parametrize(("precision", "found"), [("tf32", "high"), ("fp32", "highest")])
+@pytest.mark.parametrize("kernels", ["auto", "plain"])
+def test_whoever_calls_a_method_the_settings_hold(
+    make_graph, monkeypatch, precision, found, kernels
+):
+    """A step or an evaluation by hand does as `fit` does."""
+    run = Run.make(dataset="x", device="cpu", precision=precision, kernels=kernels)
+    trainer, seen = build(run, make_graph()), []
+    torch.set_float32_matmul_precision("medium")
+
+    def looking(do):
+        def look(*given):
+            seen.append((torch.get_float32_matmul_precision(), compiled._wanted.get()))
+            return do(*given)
+
+        return look
+
+    monkeypatch.setattr(trainer, "batch_loss", looking(trainer.batch_loss))
+    monkeypatch.setattr(type(trainer.infer), "__call__", looking(type(trainer.infer).__call__))
+    monkeypatch.setattr(trainer, "_encoded", looking(trainer._encoded))
+    try:
+        trainer.step(torch.arange(9))
+        trainer.epoch()
+        trainer.evaluate(("val",))
+        trainer.refresh_histories()
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert seen == [(found, kernels == "auto")] * 4
