@@ -15,7 +15,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from graphfm.errors import InputError
 from graphfm.files import (
     atomic_path,
     check_file,
@@ -25,6 +24,7 @@ from graphfm.files import (
     remove_unfinished,
 )
 from graphfm.memory import is_out_of_memory
+from graphfm.training.not_ours import NotOurs
 
 FORMAT = 1  # raise it when a state of the same form would mean something else
 KEPT = 2
@@ -47,10 +47,6 @@ class Checkpoint:
                 yield stream
         except SafetensorError as error:
             raise disk_error(error) from None
-
-
-class NotOurs(InputError):  # noqa: N818
-    """Whole, but of another program or another training: not to be passed over."""
 
 
 class Checkpoints:

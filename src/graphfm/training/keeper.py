@@ -11,9 +11,9 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.training import forms, state
-from graphfm.training.checkpoints import NotOurs
 from graphfm.training.interval import SECONDS, Interval
 from graphfm.training.not_finite import NotFinite
+from graphfm.training.not_ours import NotOurs
 from graphfm.training.pace import Pace
 from graphfm.training.progress import Progress
 from graphfm.training.stopped import Stopped
