@@ -130,11 +130,20 @@ def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Gra
     """The graph that a run began with; refuses another."""
     about, kind, device = config["graph"], config["machine"].get("kind"), pick_device(run.device)
     if kind not in (None, device.type):
-        raise InputError(f"the run began on {kind}, and here it would go on on {device.type}")
+        raise InputError(
+            f"the run began on {kind}, and here it would go on on {device.type}; go on where there "
+            "is the same, or begin a new run"
+        )
     if graph is None:
         if run.dataset == IN_MEMORY:
             raise InputError("the run is of a graph in memory; in Python: resume(RUN, graph)")
-        graph = load_graph(replace(run, dataset=about.get("path") or run.dataset))
+        place = about.get("path")
+        if place is not None and not Path(place).exists():
+            raise InputError(
+                f"the graph of the run is not there any more: {place}; bring it back, or in "
+                "Python: resume(RUN, graph)"
+            )
+        graph = load_graph(replace(run, dataset=place or run.dataset))
     graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     if graph.fingerprint != about.get("fingerprint"):
         raise InputError(

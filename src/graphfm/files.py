@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,19 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
     path.mkdir(parents=True, exist_ok=exist_ok)
     for place in missing:
         _sync(place.parent)
+
+
+@contextmanager
+def folder_for(path: Path) -> Iterator[None]:
+    """A folder to write to; it, and those above it, are gone again where nothing was written."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for place in missing:
+            with suppress(OSError):  # it is not empty
+                place.rmdir()
 
 
 def disk_error(error: Exception) -> OSError:
@@ -118,21 +131,27 @@ def sole_user(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, waiting: str) -> Iterator[None]:
-    """One process at a time comes past here; another one says why it waits, and waits."""
-    with path.open("wb") as stream:
+    """One process at a time comes past here; another one says why it waits, and waits.
+
+    A folder is locked itself; a file is made for it, and stays.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows, where nobody waits
+        yield
+        return
+    place = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
         try:
-            import fcntl
-        except ImportError:  # not on Windows, where nobody waits
-            yield
-            return
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             log.info(waiting)
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            fcntl.flock(place, fcntl.LOCK_EX)
         except OSError:  # a file system without locks, where nobody waits
             pass
-        yield  # the lock ends with the file, or with the process
+        yield
+    finally:
+        os.close(place)  # the lock ends with it, or with the process
 
 
 def check_room(folder: Path, num_bytes: int) -> None:

@@ -451,7 +451,7 @@ WRONG = [
     (["--device", "tpu"], "there is no device 'tpu'; there is auto, cpu, cuda"),
     (["--dataset", "nope"], "there is no dataset 'nope'; there is debian"),
     (["--dataset", ""], "there is no dataset ''"),
-    (["--dataset", "nope.npz"], "nope.npz: no such file"),
+    (["--dataset", "nope.npz"], "nope.npz: no such file; give the path of an .npz file"),
     (["--dataset", "n" * 300 + ".npz"], "File name too long"),
     (["--dataset", "synthetic:nope"], "there is no synthetic shape 'nope'"),
     (["--dataset", "synthetic:small:x"], "the scale 'x' is not a number"),
@@ -469,8 +469,9 @@ WRONG = [
     (["--backbone", "gcnii", "--alpha", "2"], "alpha is 2.0; expected 0 to 1"),
     (["--backbone", "gcnii", "--theta", "nan"], "theta is nan"),
     (["--backbone", "gcnii", "--theta", "inf"], "theta is inf"),
-    (["--epochs", "many"], "Invalid value for '--epochs'"),
-    (["--epochs", "1.5"], "Invalid value for '--epochs'"),
+    (["--epochs", "many"], "--epochs is 'many'; expected a whole number; see 'graphfm train --h"),
+    (["--epochs", "1.5"], "--epochs is '1.5'; expected a whole number"),
+    (["--lr", "abc"], "--lr is 'abc'; expected a number; see 'graphfm train --help'"),
     (["--epochs", "-1"], "epochs is -1; expected 1 or more"),
     (["--epochs", "0"], "epochs is 0; expected 1 or more"),
     (["--layers", "0"], "layers is 0; expected 1 or more"),
@@ -821,6 +822,39 @@ def test_a_table_without_any_graph_is_refused(here):
 # Going on
 
 
+def test_a_file_in_place_of_a_run_is_refused(run):
+    for name in ("config.json", "model.safetensors"):
+        ended = graphfm("train", "--resume", run / name)
+        refused(ended, f"{name} is a file; expected the folder of a run .*{run} is one.*; give")
+    Path("other").write_text("")
+    refused(graphfm("train", "--resume", "other"), "other is a file; expected the folder of a run;")
+
+
+@pytest.mark.parametrize("content", ["", '{"run": {"data', "[]", "{}", "\\x00"])
+def test_a_damaged_config_says_what_to_do(run, content):
+    (run / "config.json").write_text(content)
+    ended = graphfm("train", "--resume", run)
+    refused(ended, "config.json is .*; bring it back from a copy, or begin a new run")
+
+
+def test_a_graph_that_is_gone_is_asked_for(run):
+    path = run / "config.json"
+    config = json.loads(path.read_text())
+    config["graph"]["path"] = "/nowhere/graph.npz"
+    path.write_text(json.dumps(config))
+    (run / "result.json").unlink()
+    ended = graphfm("train", "--resume", run)
+    refused(ended, "the run is not there any more: /nowhere/graph.npz; bring it back, or in Python")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read anything")
+def test_what_may_not_be_read_says_so(run, here):
+    (run / "config.json").chmod(0)
+    refused(graphfm("train", "--resume", run), "config.json may not be read; ask its owner")
+    (here / "g.npz").touch(0)
+    refused(graphfm("train", "--dataset", "g.npz"), "g.npz: it may not be read; ask its owner")
+
+
 def test_a_finished_run_is_reported_again(run):
     again = graphfm("train", "--resume", run, "--json")
     assert again.code == 0
@@ -902,3 +936,26 @@ def test_a_recipe_on_its_own_graph_is_held_against_the_paper(monkeypatch, own):
     assert ran[0]["dataset"] == ("flickr" if own else SMALL)
     said = "gcn, GraphFM-OB on flickr has 0.5446 in the paper\n"
     assert ended.err == (said if own else "")
+
+
+def test_another_method_than_the_recipes_is_said_and_not_held_against_the_paper(monkeypatch):
+    ran = []
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--method", "gas")
+    assert (ended.code, ran[0]["method"], "beta" in ran[0]) == (0, "gas", False)
+    assert ended.err.startswith(
+        "table2-gcn-flickr-graphfm-ob is of graphfm-ob on gcn; with gas on gcn it is no row of the "
+        "paper, and goes without "
+    )
+    assert "beta" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_what_a_recipe_leaves_out_may_be_given(monkeypatch):
+    ran = []
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--backbone", "mlp")
+    assert ran[0]["backbone"] == "mlp"
+    assert "with graphfm-ob on mlp it is no row of the paper" in ended.err
+    graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--beta", "0.7", "--lr", 0.5)
+    assert (ran[1]["beta"], ran[1]["lr"]) == ((0.7,), 0.5)

@@ -33,6 +33,7 @@ COMMANDS = (
     train, evaluate, predict, compare, reproduce, recipes, staleness, bench, methods,
     backbones, info,
 )  # fmt: skip
+KINDS = {"integer": "a whole number", "number": "a number"}
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(datasets, name="datasets")
@@ -98,7 +99,17 @@ def _explain(error: Exception) -> str | None:
     if describe is None:
         return None
     path = getattr(getattr(error, "ctx", None), "command_path", "graphfm")
-    return f"{describe().rstrip('.')}; see '{path} --help'"
+    return f"{_bad_value(error) or describe().rstrip('.')}; see '{path} --help'"
+
+
+def _bad_value(error: Exception) -> str | None:
+    """What an option got, and what it takes; None where typer does not tell."""
+    told = getattr(error.__cause__, "errors", None)  # pydantic's, of which typer drops the value
+    kind = next((words for sign, words in KINDS.items() if sign in str(error)), None)
+    names = getattr(getattr(error, "param", None), "opts", None)
+    if told is None or kind is None or not names:
+        return None
+    return f"{names[0]} is {told()[0]['input']!r}; expected {kind}"
 
 
 def _end(message: str, code: int) -> None:

@@ -91,7 +91,7 @@ def fetch_command(name: Name, root: Root = None, json: Json = False) -> None:
 @datasets.command("check")
 def check_command(name: Name, root: Root = None, json: Json = False) -> None:
     """Read all of a dataset's arrays, and hold its statistics against those that were published."""
-    source = catalog.find(name)
+    source = catalog.find(name, "check")
     graph = load(name, root=root)
     with TransferBar() as bar:
         check_digests(stored_folder(source, files_folder(source, root)), bar.tell)

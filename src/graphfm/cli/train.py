@@ -268,9 +268,16 @@ def train(
     if resume is not None:
         go_on(resume, interval, json, {"out": out, "recipe": recipe, **options})
         return
-    known = None if recipe is None else recipe_of(recipe)
-    _train(options if known is None else known.options(**options), out, interval, json)
-    if known is not None and known.paper is not None and "dataset" not in options:
+    if recipe is None:
+        _train(options, out, interval, json)
+        return
+    known = recipe_of(recipe)
+    settled = known.options(**options)
+    departure = known.departure(settled)
+    if departure is not None:
+        say(departure)
+    _train(settled, out, interval, json)
+    if departure is None and known.paper is not None and "dataset" not in options:
         say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
 
 

@@ -77,13 +77,13 @@ class Source:
         return only if only.path.endswith(".zip") else None
 
 
-def find(name: str) -> Source:
-    """The dataset of a name, or of NAME:raw."""
+def find(name: str, do: str = "fetch") -> Source:
+    """The dataset of a name, or of NAME:raw; `do` is what it is wanted for."""
     base, _, variant = name.partition(":")
     if base not in CATALOG or variant not in ("", RAW):
         near = difflib.get_close_matches(base, CATALOG, n=1)
         raise InputError(
-            f"there is nothing to fetch for {name!r}; there is {', '.join(CATALOG)}, each also as "
+            f"there is nothing to {do} for {name!r}; there is {', '.join(CATALOG)}, each also as "
             f"NAME:raw" + (f" (did you mean {near[0]}?)" if near and near[0] != base else "")
         )
     source = CATALOG[base]

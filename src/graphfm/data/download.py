@@ -30,7 +30,6 @@ def download(wanted: Download, path: Path, tell: Tell) -> None:
     """Get a file. What has come so far is in `PATH.part`, and is not asked for again."""
     part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         whole = any(_receive(wanted, part, path.name, tell) for _ in range(TRIES))
     except urllib.error.HTTPError as error:
         raise Unreachable(f"{wanted.url} answers {error.code} {error.reason}") from None
@@ -72,6 +71,7 @@ def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
             return False
         if response.headers.get_content_type() == "text/html" or (not start and is_page(first)):
             raise Unreachable(f"{wanted.url} sends a web page instead of the file")
+        part.parent.mkdir(parents=True, exist_ok=True)  # not before there is something to write
         if total is not None:
             check_room(part.parent, total - start)
         if tag := response.headers.get("ETag") or response.headers.get("Last-Modified"):

@@ -23,7 +23,7 @@ from graphfm.data.stored import (
     stored_folder,
 )
 from graphfm.errors import InputError
-from graphfm.files import atomic_path, check_room, data_folder, locked
+from graphfm.files import atomic_path, check_room, data_folder, folder_for, locked
 from graphfm.footprint import GraphSize
 
 COPIED_AT_ONCE = 1 << 20
@@ -49,8 +49,8 @@ def fetch(
     if is_current(source, target):
         return target
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / ".lock", f"another process fetches {source.base}: waiting for it"):
+        waiting = f"another process fetches {source.base}: waiting for it"
+        with folder_for(folder), locked(folder, waiting):
             for wanted in _lacking(source, folder):
                 try:
                     download(wanted, folder / wanted.path, tell)

@@ -55,7 +55,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
     """The arrays of a graph file by name, types and sizes checked before any is read."""
     try:
         if not path.is_file():
-            raise InputError("not a file" if path.exists() else "no such file")
+            what = "it is a folder, or no file" if path.exists() else "no such file"
+            raise InputError(f"{what}; give the path of an .npz file (docs/npz.md says what is in)")
         with warnings.catch_warnings(), zipfile.ZipFile(path) as archive:
             warnings.simplefilter("ignore")  # of numpy, about old headers
             keys = _check_names(archive)
@@ -65,6 +66,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
             return {key: _read_member(archive, key) for key in keys}
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    except PermissionError:
+        raise InputError(f"{path}: it may not be read; ask its owner to let you (chmod)") from None
     except Exception as error:  # each parser below has errors of its own: zip, zlib, lzma, numpy
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputError(

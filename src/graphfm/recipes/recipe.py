@@ -38,15 +38,7 @@ class Recipe:
     def options(self, **given: Any) -> dict[str, Any]:
         """Flat options of the run, with those given in their place; None is not given."""
         given = {name: value for name, value in given.items() if value is not None}
-        run = self.run
-        flat: dict[str, Any] = {
-            "dataset": run.dataset,
-            "backbone": run.backbone,
-            "method": run.method,
-            **run.backbone_settings,
-            **run.method_settings,
-            **vars(run.training),
-        }
+        flat, run = self._flat(), self.run
         method = given.get("method", run.method)
         known_name("method", method, METHODS)
         if own := backbone_of(method):
@@ -57,6 +49,28 @@ class Recipe:
             kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
             flat = {name: value for name, value in flat.items() if name in kept}
         return {**flat, **given}
+
+    def departure(self, options: Mapping[str, Any]) -> str | None:
+        """How a run with `options` is not of this recipe any more; None where it still is."""
+        here, run = (options["method"], options["backbone"]), self.run
+        if here == (run.method, run.backbone):
+            return None
+        left = ", ".join(name for name in self._flat() if name not in options)
+        return (
+            f"{self.name} is of {run.method} on {run.backbone}; with {here[0]} on {here[1]} it is "
+            f"no row of the paper{f', and goes without {left}' if left else ''}"
+        )
+
+    def _flat(self) -> dict[str, Any]:
+        run = self.run
+        return {
+            "dataset": run.dataset,
+            "backbone": run.backbone,
+            "method": run.method,
+            **run.backbone_settings,
+            **run.method_settings,
+            **vars(run.training),
+        }
 
 
 def recipe(

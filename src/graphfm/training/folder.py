@@ -27,6 +27,7 @@ from graphfm.files import (
     UNFINISHED,
     atomic_path,
     disk_error,
+    folder_for,
     make_folder,
     remove_unfinished,
     sole_user,
@@ -64,14 +65,14 @@ class RunFolder(Watcher):
         try:
             make_folder(path)
         except OSError as error:
-            raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+            raise _cannot_write(path, error) from None
         with sole_user(path):
             check_free(path)  # another may have been here
             remove_unfinished(path)
             try:
                 folder._write(CONFIG, json.dumps(config, indent=2) + "\n")
             except OSError as error:
-                raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+                raise _cannot_write(path, error) from None
             try:
                 yield folder
             except Stopped:
@@ -91,7 +92,7 @@ class RunFolder(Watcher):
                 remove_unfinished(path)
                 folder.checkpoints.clean()
             except OSError as error:
-                raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+                raise _cannot_write(path, error) from None
             yield folder
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
@@ -167,25 +168,29 @@ def _line(record: EpochRecord) -> str:
 
 def check_free(path: Path) -> None:
     """Refuse a place where no run can be written; leaves it as it was."""
-    missing: list[Path] = []
     if path.exists() and not path.is_dir():
-        raise InputError(f"cannot write to {path}: it is a file, and a run is a folder")
+        raise InputError(
+            f"cannot write to {path}: it is a file, and a run is a folder; choose another (--out)"
+        )
     try:
-        missing = [place for place in (path, *path.parents) if not place.exists()]
-        path.mkdir(parents=True, exist_ok=True)
-        if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
-            more = f"; to go on with its run: --resume {path}" if (path / CONFIG).is_file() else ""
-            raise InputError(
-                f"{path} is not empty; choose another folder (--out), or remove it{more}"
-            )
-        with TemporaryFile(dir=path):
-            pass
+        with folder_for(path):
+            if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
+                found = (path / CONFIG).is_file()
+                more = f"; to go on with its run: --resume {path}" if found else ""
+                raise InputError(
+                    f"{path} is not empty; choose another folder (--out), or remove it{more}"
+                )
+            with TemporaryFile(dir=path):
+                pass
     except OSError as error:
-        raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
-    finally:
-        for place in missing:
-            with suppress(OSError):
-                place.rmdir()
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot write to {path}: {error.strerror or error}; choose another folder (--out), or see "
+        "to it that you may write there"
+    )
 
 
 def versions() -> dict[str, str]:
@@ -242,6 +247,6 @@ def new_path(run: Run) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
+            raise _cannot_write(path, error) from None
         return path
     raise AssertionError("there are always more numbers")

@@ -24,6 +24,7 @@ MALFORMED = (
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError, OverflowError,
     IndexError,
 )  # fmt: skip
+ADVICE = "bring it back from a copy, or begin a new run"
 MOST_NUMBER = 1 << 40  # of features or classes; more is a slip, and would overflow
 
 
@@ -43,7 +44,7 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
         with torch.device("meta"):  # without memory, until the weights are known to be as large
             planned = make_backbone(run.backbone, *sizes, **run.backbone_settings)
     except MALFORMED as error:
-        raise InputError(f"{path / CONFIG} is not the config of a run: {error}") from None
+        raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
     try:
         _check_shapes(weights, {key: rows.shape for key, rows in planned.state_dict().items()})
         backbone = make_backbone(run.backbone, *sizes, **run.backbone_settings)
@@ -73,7 +74,7 @@ def read_config(path: Path) -> tuple[Run, dict[str, Any]]:
                 raise TypeError(f"{value!r} is not text")
         Interval.parse(config.get("checkpoint_every", "auto"))
     except MALFORMED as error:
-        raise InputError(f"{path / CONFIG} is not the config of a run: {error}") from None
+        raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
     return run, config
 
 
@@ -89,7 +90,7 @@ def read_score(path: Path) -> Score | None:
         if score.test is not None:
             float(score.test)
     except MALFORMED as error:
-        raise InputError(f"{path / RESULT} is not the result of a run: {error}") from None
+        raise InputError(f"{path / RESULT} is not the result of a run: {error}; {ADVICE}") from None
     return score
 
 
@@ -104,13 +105,19 @@ def _check_shapes(path: Path, shapes: Mapping[str, torch.Size]) -> None:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    folder = path.parent
+    if folder.exists() and not folder.is_dir():
+        more = f" ({folder.parent} is one)" if (folder.parent / CONFIG).is_file() else ""
+        raise InputError(f"{folder} is a file; expected the folder of a run{more}; give that")
     if not path.is_file():
-        missing = f"it has no {path.name}" if path.parent.is_dir() else "there is no such folder"
-        raise InputError(f"{path.parent} is no run: {missing}; give the folder of a training")
+        missing = f"it has no {path.name}" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is no run: {missing}; give the folder of a training")
     try:
         record = read_json(path)
+    except PermissionError:
+        raise InputError(f"{path} may not be read; ask its owner to let you (chmod)") from None
     except (ValueError, OSError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} is damaged ({error}); {ADVICE}") from None
     if not isinstance(record, dict):
-        raise InputError(f"{path} is not the config of a run: expected a JSON object")
+        raise InputError(f"{path} is damaged: expected a JSON object; {ADVICE}")
     return record

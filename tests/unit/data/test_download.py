@@ -89,7 +89,7 @@ def get(server, path, **known) -> list[tuple[str, int, int]]:
 
 
 def left(path) -> set[str]:
-    return {item.name for item in path.parent.iterdir()}
+    return {item.name for item in path.parent.glob("*")}
 
 
 def test_a_file_comes_whole_and_progress_is_told(server, path):

@@ -3,6 +3,7 @@
 import threading
 import zipfile
 from dataclasses import replace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -165,6 +166,17 @@ def test_of_ogb_one_archive_is_missing(root, offline):
     assert error.value.places == [(root / "papers100m" / "papers100M-bin.zip", url)]
 
 
+@pytest.mark.parametrize("name", ["flickr", "arxiv"])
+def test_where_nothing_can_be_got_nothing_is_left(tmp_path, monkeypatch, name):
+    def offline(*given, **named):
+        raise URLError("no network")
+
+    monkeypatch.setattr("urllib.request.urlopen", offline)
+    with pytest.raises(Missing, match="no network"):
+        fetch(name, tmp_path / "new" / "root")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("name", "archive"), [("arxiv", "arxiv"), ("papers100m", "papers100M-bin")]
 )
@@ -214,7 +226,7 @@ def test_an_archive_cut_short_is_refused(published, root, tmp_path, offline, kep
     path.write_bytes(content[: int(len(content) * kept)])
     with pytest.raises(InputError, match="arxiv.zip: damaged .* get it again"):
         fetch("arxiv", root)
-    assert {path.name for path in (root / "arxiv").iterdir()} == {".lock", "arxiv.zip"}
+    assert {path.name for path in (root / "arxiv").iterdir()} == {"arxiv.zip"}
 
 
 def test_an_archive_without_a_file_is_refused(root, offline):

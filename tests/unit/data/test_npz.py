@@ -1,5 +1,6 @@
 """Graph files that are damaged, mislabelled or hostile are refused, and no other thing happens."""
 
+import errno
 import io
 import json
 import os
@@ -111,7 +112,16 @@ def test_a_file_that_is_not_there(path):
 
 def test_a_directory(path):
     path.mkdir()
-    refused(path, "not a file")
+    refused(path, "it is a folder, or no file; give the path of an .npz file")
+
+
+def test_a_file_that_may_not_be_read(path, monkeypatch):
+    def forbid(*given):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    path.write_bytes(b"something")
+    monkeypatch.setattr("zipfile.ZipFile", forbid)
+    refused(path, "it may not be read; ask its owner to let you")
 
 
 def test_a_name_too_long_for_the_system(tmp_path):
