@@ -44,3 +44,15 @@ def test_links_lead_somewhere(name):
     text = (ROOT / name).read_text()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / name).parent / target).exists(), target
+
+
+def test_every_promise_names_a_test_that_there_is():
+    text = (ROOT / "docs/reliability.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    assert len(named) > 40
+    for path, name in named:
+        assert not name or f"\ndef {name}(" in (ROOT / path).read_text(), (path, name)
+        assert (ROOT / path).is_file(), path
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    without = [row for row in rows if "`tests/" not in row.rpartition(" | ")[2]]
+    assert without == [row for row in rows if row.endswith("| test |")]

@@ -13,6 +13,16 @@ MOST = sys.float_info.max
 MOST_WHOLE = (1 << 63) - 1
 
 
+def anything(value: Any) -> bool:
+    """Whatever it is."""
+    return True
+
+
+def text(value: Any) -> bool:
+    """A string."""
+    return isinstance(value, str)
+
+
 def whole(least: int = 0) -> Form:
     """A whole number; true and false are none."""
     return lambda value: type(value) is int and least <= value <= MOST_WHOLE

@@ -15,6 +15,7 @@ from graphfm.training.interval import SECONDS, Interval
 from graphfm.training.not_finite import NotFinite
 from graphfm.training.not_ours import NotOurs
 from graphfm.training.pace import Pace
+from graphfm.training.progress import FORM as PROGRESS
 from graphfm.training.progress import Progress
 from graphfm.training.stopped import Stopped
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from graphfm.training.trainer import Trainer
 
 log = logging.getLogger("graphfm")
+FORM: forms.Form = {  # of a record
+    "format": forms.whole(),
+    "tensors": {"bytes": forms.whole(), "sha256": forms.text},
+    "identity": forms.each(forms.anything),
+    "training": state.FORM,
+    "progress": PROGRESS,
+}
 
 
 class Keeper:
@@ -131,19 +139,6 @@ class Keeper:
             state.check(trainer, stream.keys(), stream.get_tensor, past, evaluated=evaluated)
         if len(before.records) != past["epochs"] or (past["steps"] or 1) > past["touched"]["steps"]:
             raise InputError("its epochs and steps do not agree with each other")
-
-
-def _anything(value: Any) -> bool:
-    return True
-
-
-FORM: forms.Form = {
-    "format": _anything,  # these two were looked at when it was read
-    "tensors": _anything,
-    "identity": forms.each(_anything),
-    "training": _anything,  # as `state` knows
-    "progress": _anything,
-}
 
 
 def _check_same(before: Mapping[str, Any], here: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from graphfm.backbones.base import Backbone
-from graphfm.training.forms import Form, check, each, maybe, real, whole
+from graphfm.training.forms import Form, each, maybe, real, whole
 from graphfm.training.settings import Training
 from graphfm.training.watcher import EpochRecord
 
@@ -82,9 +82,8 @@ class Progress:
         }
 
     @classmethod
-    def checked(cls, saved: Any, settings: Training) -> Progress:
-        """What `to_json` gave, of which nothing is believed yet."""
-        check(saved, FORM, "progress")
+    def checked(cls, saved: Mapping[str, Any], settings: Training) -> Progress:
+        """Refuse what `to_json` cannot have given, though it has its `FORM`."""
         found = cls(prepare_seconds=0.0)
         found.restore(saved)
         numbers = [record.epoch for record in found.records]

@@ -30,7 +30,7 @@ FORM: forms.Form = {  # of `numbers_of`
     "epochs": forms.whole(),
     "lr": [forms.real(0)],
     "steps": forms.maybe(forms.whole(1)),
-    "touched": {"nodes": forms.whole(1), "edges": forms.whole(), "steps": forms.whole(1)},
+    "touched": {"nodes": forms.whole(), "edges": forms.whole(), "steps": forms.whole(1)},
     "age": forms.maybe(forms.whole()),
 }
 
@@ -59,13 +59,12 @@ def numbers_of(trainer: Trainer) -> dict[str, Any]:
 
 
 def check(
-    trainer: Trainer, names: Iterable[str], read: Read, saved: Any, *, evaluated: bool
+    trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any], *, evaluated: bool
 ) -> None:
     """Refuse what an equal trainer cannot have saved; `evaluated`: with the best weights so far.
 
-    The trainer stays as it is, and tensors are read one after the other.
+    The trainer stays as it is, and tensors are read one after the other. `saved` has its `FORM`.
     """
-    forms.check(saved, FORM, "training")
     expected = _expected(trainer, saved, evaluated)
     if strange := set(names) ^ expected.keys():
         raise InputError(f"it does not fit this training: {min(strange)}")
