@@ -238,7 +238,7 @@ def train(
         str | None,
         _option(
             RUN,
-            "Seconds (30), or steps (500steps), between checkpoints; 0: if interrupted alone.",
+            "Seconds (30), or steps (500steps), between checkpoints; 0: only when interrupted.",
             "auto: less than a minute is lost",
         ),
     ] = None,
