@@ -56,7 +56,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     try:
         if not path.is_file():
             what = "it is a folder, or no file" if path.exists() else "no such file"
-            raise InputError(f"{what}; give the path of an .npz file (docs/npz.md says what is in)")
+            raise InputError(f"{what}; give the path of an .npz file, as docs/npz.md has it")
         with warnings.catch_warnings(), zipfile.ZipFile(path) as archive:
             warnings.simplefilter("ignore")  # of numpy, about old headers
             keys = _check_names(archive)
