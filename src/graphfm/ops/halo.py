@@ -15,9 +15,9 @@ from torch.nn import functional
 from graphfm.batch import HALO_ROWS, Block, halo_chunks
 from graphfm.ops import compiled
 from graphfm.ops.aggregate import sum_of_rest
+from graphfm.ops.product import put_product
 from graphfm.ops.rows import columns_of, put_rows
 
-ROWS, COLUMNS, INNER = 64, 128, 32  # of a tile
 EDGES_AT_ONCE = 4  # a row of a halo has few
 
 
@@ -56,7 +56,7 @@ class Blend:
 def put_outputs(outputs: Tensor, ids: Tensor, affine: Affine, sums: Tensor) -> None:
     """`outputs[ids] = affine(sums[ids])`, of two tables of all nodes."""
     if ids.numel() and compiled.available(outputs.device):
-        _launch_outputs(outputs, ids, affine, sums)
+        put_product(outputs, ids, affine.weight, affine.bias, sums, relu=affine.relu)
         return
     for some in torch.split(ids, HALO_ROWS):
         put_rows(outputs, some, affine(sums.index_select(0, some).float()))
@@ -81,35 +81,6 @@ def spread(rows: Tensor, view: Block, table: Tensor, blend: Blend | None = None)
         if blend.factor is not None:
             total = total * blend.factor[some].unsqueeze(1)
         put_rows(table, ids[some], blend.affine.end(total), shares=blend.share[some])
-
-
-def _launch_outputs(outputs: Tensor, ids: Tensor, affine: Affine, sums: Tensor) -> None:
-    from graphfm.ops import kernels_halo as kernels
-
-    out_width, in_width = affine.weight.shape
-    kernels.put_outputs[(-(-ids.numel() // ROWS), -(-out_width // COLUMNS))](
-        sums,
-        ids,
-        affine.weight.contiguous(),
-        affine.bias,
-        outputs,
-        ids.numel(),
-        IN=in_width,
-        OUT=out_width,
-        RELU=affine.relu,
-        PRECISION=_precision(),
-        ROWS=ROWS,
-        COLUMNS=COLUMNS,
-        INNER=INNER,
-        num_warps=4,
-        num_stages=4,
-    )
-
-
-def _precision() -> str:
-    """float32 products as three of TF32 each, which are as exact, or as one where that is asked."""
-    exact = torch.get_float32_matmul_precision() == "highest"
-    return "tf32x3" if exact and not torch.is_autocast_enabled("cuda") else "tf32"
 
 
 def _launch_spread(

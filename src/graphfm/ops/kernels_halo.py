@@ -11,34 +11,6 @@ import triton.language as tl
 
 
 @triton.jit
-def put_outputs(
-    sums, ids, weight, bias, outputs,
-    num_rows,
-    IN: tl.constexpr, OUT: tl.constexpr, RELU: tl.constexpr, PRECISION: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
-):  # fmt: skip
-    """A matrix times rows of one table, plus a bias, into the same rows of another."""
-    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    there = place < num_rows
-    row = tl.load(ids + place, there, other=0)
-    col = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    inside = col < OUT
-    total = tl.zeros([ROWS, COLUMNS], tl.float32)
-    for start in range(0, IN, INNER):
-        inner = start + tl.arange(0, INNER)
-        of = inner < IN
-        left = row[:, None] * IN + inner[None, :]
-        values = tl.load(sums + left, there[:, None] & of[None, :], other=0.0).to(tl.float32)
-        right = col[None, :] * IN + inner[:, None]
-        entries = tl.load(weight + right, inside[None, :] & of[:, None], other=0.0)
-        total = tl.dot(values, entries, total, input_precision=PRECISION)
-    total += tl.load(bias + col, inside, other=0.0)[None, :]
-    if RELU:
-        total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
-    tl.store(outputs + row[:, None] * OUT + col[None, :], total, there[:, None] & inside[None, :])
-
-
-@triton.jit
 def spread(
     rows, indptr, sources, weight, ids, table, factor, bias, share,
     num_dst,

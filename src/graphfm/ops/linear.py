@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from graphfm.ops import compiled
+from graphfm.ops import compiled, product
 
 ROWS, COLUMNS = 32, 128  # of a tile
 MANY_PARTS = 512  # to add up by one program for a few columns
@@ -24,11 +24,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """The libraries' products; ReLU's gradient and the bias's sums in one kernel between them."""
+    """ReLU's gradient and the bias's sums in one kernel between the products."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
-        if relu and x.is_cuda:  # one kernel, where `addmm` and `relu` would be two
+        if product.fits(x, weight):
+            out = product.multiply(x, weight, bias, relu=relu)
+        elif relu and x.is_cuda:  # one kernel, where `addmm` and `relu` would be two
             out = torch._addmm_activation(bias, x, weight.t())
         else:
             out = torch.addmm(bias, x, weight.t())
@@ -41,8 +43,14 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
         x, weight, out = ctx.saved_tensors
         grad, sums = _mask_and_sum(grad.contiguous(), out, relu=ctx.relu)
-        rows = grad @ weight if ctx.needs_input_grad[0] else None
+        rows = _times(grad, weight) if ctx.needs_input_grad[0] else None
         return rows, grad.t() @ x, sums, None
+
+
+def _times(grad: Tensor, weight: Tensor) -> Tensor:
+    if product.fits(grad, weight.t()):
+        return product.multiply(grad, weight.t(), relu=False)
+    return grad @ weight
 
 
 def _mask_and_sum(grad: Tensor, out: Tensor, *, relu: bool) -> tuple[Tensor, Tensor]:
