@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from graphfm.data.adjacency import Adjacency
-from graphfm.ops import compiled
+from graphfm.ops import compiled, product
 from graphfm.ops.linear import linear
 from graphfm.ops.loss import backward, mean_cross_entropy
 from graphfm.ops.rows import put_rows
@@ -114,6 +114,32 @@ def test_a_linear_layer_and_its_gradients(monkeypatch, num_rows, width, out, rel
         gradients = torch.autograd.grad(rows, (x, weight, bias), change.to(DEVICE))
         found.append((rows.detach(), *gradients))
     torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shape", [(1, 64, 1), (70, 300, 33), (2000, 100, 130)])
+@pytest.mark.parametrize("tile", [product.SMALL, product.MEDIUM, product.LARGE])
+def test_products_are_as_exact_as_the_librarys(monkeypatch, shape, tile, turned):
+    """Against float64, the largest error is at most twice that of the library."""
+    num_rows, inner, width = shape
+    if compiled.INTERPRETED and num_rows > 100:
+        num_rows = 100
+    monkeypatch.setattr(product, "_tile", lambda *_: tile)
+    torch.manual_seed(0)
+    rows = torch.randn(num_rows, 2 * inner, device=DEVICE)[:, :inner]
+    weight, bias = torch.randn(width, inner, device=DEVICE), torch.randn(width, device=DEVICE)
+    weight = weight.t().contiguous().t() if turned else weight
+    want = (rows.double() @ weight.double().t() + bias.double()).relu()
+    found = product.multiply(rows, weight, bias, relu=True).double()
+    library = torch.addmm(bias, rows, weight.t()).relu().double()
+    assert (found - want).abs().max() <= 2 * (library - want).abs().max() + 1e-6
+
+
+def test_what_is_not_a_number_stays_so():
+    rows = torch.ones(3, 64, device=DEVICE)
+    rows[1, 5] = torch.nan
+    found = product.multiply(rows, torch.ones(2, 64, device=DEVICE), relu=True)
+    assert found.isnan().tolist() == [[False] * 2, [True] * 2, [False] * 2]
 
 
 @pytest.mark.parametrize("many", [10, 1000])

@@ -22,8 +22,10 @@ def fits(rows: Tensor, weight: Tensor) -> bool:
     """Is `multiply` faster than the library, and as exact as is asked?"""
     exact = torch.get_float32_matmul_precision() == "highest"
     plain = rows.dtype == torch.float32 and rows.stride(1) == 1 and rows.size(0) > 0
-    wide = weight.size(1) >= LEAST_INNER
-    return exact and plain and wide and compiled.available(rows.device)
+    pays = weight.size(1) >= LEAST_INNER
+    if weight.stride(1) != 1:  # its tiles are turned round on the way
+        pays = pays and _tile(rows.size(0), weight.size(0)) == SMALL
+    return exact and plain and pays and compiled.available(rows.device)
 
 
 def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool) -> Tensor:
@@ -42,6 +44,14 @@ def put_product(
     _launch(out, rows, ids, weight, bias, relu, "tf32x3" if exact else "tf32")
 
 
+def _tile(num_rows: int, width: int) -> tuple[int, int, int, int]:
+    """The largest of the tiles that still keeps the machine busy."""
+    number = -(-num_rows // SMALL[0]) * -(-width // SMALL[1])
+    if number <= MOST_SMALL:
+        return SMALL
+    return LARGE if number > MOST_MEDIUM and width > MEDIUM[1] else MEDIUM
+
+
 def _launch(
     out: Tensor,
     rows: Tensor,
@@ -54,9 +64,7 @@ def _launch(
     from graphfm.ops import kernels_product as kernels
 
     num_rows = rows.size(0) if ids is None else ids.numel()
-    tiles = -(-num_rows // SMALL[0]) * -(-weight.size(0) // SMALL[1])
-    size = SMALL if tiles <= MOST_SMALL else MEDIUM if tiles <= MOST_MEDIUM else LARGE
-    tile_rows, tile_columns, inner, stages = size
+    tile_rows, tile_columns, inner, stages = _tile(num_rows, weight.size(0))
     kernels.product[(-(-num_rows // tile_rows), -(-weight.size(0) // tile_columns))](
         rows,
         rows if ids is None else ids,
