@@ -133,3 +133,22 @@ def test_inference_takes_the_memory_of_a_chunk():
     gathered = 4 * 64 * (1 << 17)  # what a maximum needs: a row per edge of the chunk
     assert peaks[1] < 2 * rows + 4 * gathered
     assert peaks[0] > 5 * peaks[1]
+
+
+def test_the_first_hop_takes_its_table_and_little_more(make_graph):
+    graph = make_graph(num_nodes=50_000, num_edges=100_000, num_features=64).to("cuda")
+    graph = graph.with_features(torch.float16)
+    infer = LayerwiseInference(Adjacency.mean(graph), chunk_nodes=1000)
+    layer = make_backbone("sage", 64, graph.num_classes, layers=2, dropout=0.0).layers[0].cuda()
+    infer.adjacency.block(torch.arange(1000, device="cuda"))  # what is made once for a graph
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    table = infer.know_first_hop(layer, graph.x)
+    taken = torch.cuda.max_memory_allocated() - before
+    assert taken < 1.5 * table.rows.nbytes
+
+
+def test_the_fingerprint_is_that_of_the_cpu(make_graph):
+    graph = make_graph(num_nodes=3000, num_edges=20_000, weighted=True)
+    assert graph.to("cuda").fingerprint == graph.fingerprint

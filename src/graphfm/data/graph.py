@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from functools import cached_property
@@ -17,6 +16,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data import checks, naming
 from graphfm.data.edge_list import both_ways, canonical_order
+from graphfm.data.fingerprint import fingerprint
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
@@ -231,11 +231,7 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all numbers in the graph; equal graphs agree on every machine."""
-        digest = hashlib.blake2b(str(self.num_classes).encode(), digest_size=16)
-        for name, tensor in self._tensors():
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return fingerprint(str(self.num_classes), self._tensors())
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         for item in fields(self):

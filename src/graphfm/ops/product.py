@@ -15,17 +15,17 @@ from graphfm.ops import compiled
 # Rows, columns and inner width of a tile, and stages of loads, by the number of 64 x 32 tiles.
 SMALL, MEDIUM, LARGE = (64, 32, 64, 4), (64, 64, 64, 3), (64, 128, 32, 4)
 MOST_SMALL, MOST_MEDIUM = 264, 4096
-LEAST_INNER = 64  # below it there is too little to multiply
+LEAST = 64  # below it there is too little to multiply
 
 
 def fits(rows: Tensor, weight: Tensor) -> bool:
     """Is `multiply` faster than the library, and as exact as is asked?"""
     exact = torch.get_float32_matmul_precision() == "highest"
     plain = rows.dtype == torch.float32 and rows.stride(1) == 1 and rows.size(0) > 0
-    pays = weight.size(1) >= LEAST_INNER
-    if weight.stride(1) != 1:  # its tiles are turned round on the way
-        pays = pays and _tile(rows.size(0), weight.size(0)) == SMALL
-    return exact and plain and pays and compiled.available(rows.device)
+    small = _tile(rows.size(0), weight.size(0)) == SMALL
+    pays = weight.size(1) >= LEAST and (weight.size(0) >= LEAST or not small)
+    turned = weight.stride(1) != 1  # then its tiles are turned round on the way
+    return exact and plain and pays and (small or not turned) and compiled.available(rows.device)
 
 
 def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool) -> Tensor:

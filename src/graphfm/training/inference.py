@@ -60,10 +60,12 @@ class LayerwiseInference:
         """What the first layer makes of every node's raw neighbours, kept in the type of `x`."""
         nodes, device = self.adjacency.graph.num_nodes, x.device
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
+        finite = torch.ones((), dtype=torch.bool, device=device)
         for start, end in self.ranges:
             block = self.adjacency.block(torch.arange(start, end, device=device))
             table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
-        if x.dtype == torch.float16 and not bool(table.rows.isfinite().all()):
+            finite &= table.rows[start:end].isfinite().all()  # a table may fill the device
+        if x.dtype == torch.float16 and not bool(finite):
             raise InputError(
                 "sums of neighbours' features are more than fp16 holds; use --features bf16, or "
                 "--no-exact-first-hop"
