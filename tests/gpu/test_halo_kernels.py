@@ -109,11 +109,12 @@ METHODS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("undirected", [False, True])
 @pytest.mark.parametrize("options", [{}, {"residual": True}, {"backbone": "sage"}])
 @pytest.mark.parametrize("name", METHODS)
-def test_cluster_methods_are_the_same_with_and_without(make_graph, name, options):
+def test_cluster_methods_are_the_same_with_and_without(make_graph, name, options, undirected):
     """Losses of two epochs within 1e-4, weights and histories too (half tables: 1 in 200)."""
-    graph, found = make_graph(num_nodes=300, num_edges=2000), []
+    graph, found = make_graph(num_nodes=300, num_edges=2000, undirected=undirected), []
     for kernels in ("auto", "plain"):
         settings = {"backbone": "gcn", **METHODS[name], **options}
         run = Run.make(

@@ -10,7 +10,11 @@ from graphfm.data.graph import Graph
 
 
 class Readers:
-    """Out-neighbours of every node. An undirected graph holds them already, and nothing is kept."""
+    """Out-neighbours of every node.
+
+    An undirected graph whose rows are sorted, as `Graph.from_edges` leaves them, holds them already
+    (`mirrored`), and nothing is kept.
+    """
 
     def __init__(self, graph: Graph) -> None:
         order = torch.argsort(graph.indices, stable=True)
@@ -18,7 +22,6 @@ class Readers:
         readers, weight = graph.targets()[order], graph.edge_weight
         self.indptr, self.readers, self.order = indptr, readers, order
         same = torch.equal(indptr, graph.indptr) and torch.equal(readers, graph.indices)
-        # is every edge there in both directions, with the same weight?
         self.mirrored = same and (weight is None or torch.equal(weight[order], weight))
         if self.mirrored:
             self.indptr, self.readers = graph.indptr, graph.indices
