@@ -6,8 +6,9 @@ import torch
 from graphfm.batch import Block, Edges, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import compiled
-from graphfm.ops.halo import Affine, Blend, put_outputs, spread
+from graphfm.ops.halo import Affine, Blend
 from graphfm.run import Run, build
+from graphfm.tables.device import DeviceTable
 
 DEVICE = torch.device("cpu" if compiled.INTERPRETED else "cuda")
 pytestmark = pytest.mark.skipif(
@@ -16,15 +17,21 @@ pytestmark = pytest.mark.skipif(
 KINDS = [torch.float32, torch.float16, torch.bfloat16]
 
 
+def table_of(rows):
+    table = DeviceTable(len(rows), rows.size(1), dtype=rows.dtype, device=rows.device)
+    table.rows[:-1] = rows
+    return table
+
+
 def with_and_without(change, shape, kind):
     """The table that `change` leaves, by kernels and by plain code."""
     found = []
     for wanted in (True, False):
         torch.manual_seed(5)
-        table = torch.randn(shape, device=DEVICE).to(kind)
+        table = table_of(torch.randn(shape, device=DEVICE).to(kind))
         with compiled.kernels(wanted):
             change(table)
-        found.append(table)
+        found.append(table.rows)
     return found
 
 
@@ -39,10 +46,10 @@ def affine_of(out_width, in_width, *, relu):
 @pytest.mark.parametrize(("in_width", "out_width"), [(3, 1), (33, 130), (100, 64)])
 def test_outputs_of_some_rows(kind, relu, in_width, out_width):
     ids = torch.randperm(300)[:150].to(DEVICE)
-    affine, sums = affine_of(out_width, in_width, relu=relu), torch.randn(300, in_width)
-    sums = sums.to(DEVICE, kind)
+    affine = affine_of(out_width, in_width, relu=relu)
+    sums = table_of(torch.randn(300, in_width).to(DEVICE, kind))
     ours, plain = with_and_without(
-        lambda table: put_outputs(table, ids, affine, sums), (300, out_width), kind
+        lambda table: table.put_outputs(ids, affine, sums), (300, out_width), kind
     )
     close = {"rtol": 1e-5, "atol": 1e-4} if kind == torch.float32 else {"rtol": 1e-2, "atol": 1e-2}
     torch.testing.assert_close(ours, plain, **close)
@@ -76,7 +83,7 @@ def test_a_batch_spreads_to_its_halo(kind, width, how):
         factor = torch.rand(60).to(DEVICE) if "rescaled" in how else None
         blend = Blend(affine_of(width, width, relu="no" not in how), factor, share)
     ours, plain = with_and_without(
-        lambda table: spread(rows, view, table, blend), (100, width), kind
+        lambda table: table.spread(rows, view, blend), (100, width), kind
     )
     close = {"rtol": 1e-4, "atol": 1e-4} if kind == torch.float32 else {"rtol": 1e-2, "atol": 1e-2}
     torch.testing.assert_close(ours, plain, **close)

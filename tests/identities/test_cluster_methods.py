@@ -1,14 +1,18 @@
 """Identities of the methods that cut the graph into parts."""
 
+import math
+
 import pytest
 import torch
 
 from graphfm import methods, train
 from graphfm.backbones import make_backbone
 from graphfm.batch import Batch
+from graphfm.data.adjacency import Adjacency
 from graphfm.estimators.base import Exact
 from graphfm.methods import METHODS, Method
 from graphfm.samplers.cluster import ClusterSampler
+from graphfm.tables.base import NodeTable
 from graphfm.training.objective import node_losses
 from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
@@ -176,7 +180,7 @@ def test_rows_are_read_in_place_or_gathered_alike(
         return losses, dict(trainer.backbone.state_dict()), tables
 
     straight = trained()
-    for module in ("batch", "ops.halo"):
+    for module in ("batch", "tables.base"):
         monkeypatch.setattr(f"graphfm.{module}.HALO_ROWS", 7)
     in_pieces = trained()
     for module in ("halo_history", "halo_difference"):
@@ -185,3 +189,48 @@ def test_rows_are_read_in_place_or_gathered_alike(
     gathered = trained()
     torch.testing.assert_close(in_pieces, straight, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(gathered, straight, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
+def test_a_network_that_reads_h0_later_is_given_its_rows(graph, monkeypatch, name):
+    monkeypatch.setattr("graphfm.backbones.gcn.GCN.reads_h0", True)
+    trainer = trainer_of(graph, "gcn", METHODS[name](parts=4), layers=3, dropout=0.0)
+    batch = batch_of(trainer, 0)
+    torch.testing.assert_close(trainer._input(batch), graph.x[batch.input_ids])
+
+
+@pytest.mark.parametrize("partial", ["rescaled", "sum"])
+def test_a_row_without_any_weight_is_left_alone(make_graph, monkeypatch, partial):
+    """Nodes that only send: with a matrix without diagonal they see a share of nothing."""
+    graph = make_graph(num_nodes=40, num_edges=60)
+    assert bool((graph.degree == 0).any())
+    monkeypatch.setattr("graphfm.backbones.gcn.GCN.adjacency", lambda _, g: Adjacency.mean(g))
+    method = METHODS["graphfm-ob"](parts=4, partial=partial)
+    trainer = trainer_of(graph, "gcn", method, layers=3, dropout=0.0)
+    assert all(math.isfinite(trainer.epoch()) for _ in range(3))
+    assert all(bool(t.rows.isfinite().all()) for t in method.estimator.tables().values())
+
+
+class Doubled(NodeTable):
+    """A table that keeps its rows in a way of its own."""
+
+    def __init__(self, num_rows, width):
+        self.kept = torch.zeros(num_rows, width)
+
+    def pull(self, ids):
+        return self.kept[ids] / 2
+
+    def push(self, ids, values):
+        self.kept[ids] = 2 * values.detach()
+
+
+@pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
+def test_any_kind_of_table_will_do(graph, monkeypatch, name):
+    losses = []
+    for kind in (None, Doubled):
+        if kind is not None:
+            make = lambda self, width, **_: Doubled(self.graph.num_nodes, width)  # noqa: E731
+            monkeypatch.setattr(Trainer, "_new_table", make)
+        trainer = trainer_of(graph, "gcn", METHODS[name](parts=4), layers=3, dropout=0.0)
+        losses.append([trainer.epoch() for _ in range(3)])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from graphfm import InputError, resume, train
+from graphfm import Graph, InputError, resume, train
 from graphfm.api import start
 from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
@@ -292,6 +292,20 @@ def test_an_encoder_is_named_as_such(graph, monkeypatch):
     monkeypatch.setattr(Trainer, "step", step)
     with pytest.raises(InputError, match="the loss is nan in epoch 1, first of the encoder in"):
         train(graph, device="cpu", backbone="gcnii", epochs=2)
+
+
+def test_a_layer_that_breaks_beyond_the_batch_is_named():
+    """Only rows of a halo overflow in the first layer; the second reads them."""
+    ids = torch.arange(60)
+    torch.manual_seed(0)
+    x = torch.randn(60, 400)
+    x[1:25] = 7e37
+    edges = torch.stack([torch.zeros(24, dtype=torch.int64), ids[1:25]])
+    masks = {f"{split}_mask": ids % 3 == i for i, split in enumerate(("train", "val", "test"))}
+    star = Graph.from_edges(edges, x, ids % 3, undirected=True, **masks)
+    options = {"layers": 3, "hidden": 64, "dropout": 0.0, "parts": 6, "partition": "random"}
+    with pytest.raises(InputError, match="first of layer 1 of 3"):
+        train(star, backbone="gcn", method="gas", epochs=3, device="cpu", **options)
 
 
 def broken_once(monkeypatch, search=lambda: None):

@@ -105,3 +105,12 @@ def test_an_affine_layer_does_what_update_does_in_evaluation(batch_norm, activat
 def test_a_layer_that_reads_its_own_row_is_not_affine():
     options = {"dropout": 0.0, "batch_norm": False, "activation": True}
     assert GCNLayer(5, 5, residual=True, **options).affine() is None
+
+
+def test_a_subclass_with_an_update_of_its_own_is_not_affine():
+    class Bounded(GCNLayer):
+        def update(self, agg, targets):
+            return super().update(agg, targets).tanh()
+
+    options = {"dropout": 0.0, "batch_norm": False, "activation": False}
+    assert Bounded(5, 5, residual=False, **options).affine() is None

@@ -21,6 +21,7 @@ from graphfm.norm import without_noise
 from graphfm.samplers.full import FullSampler
 from graphfm.tables.device import DeviceTable
 from graphfm.training.objective import as_mean, weighted_loss
+from graphfm.training.start import as_set
 
 if TYPE_CHECKING:  # a trainer may want to call this module
     from graphfm.training.trainer import Trainer
@@ -107,6 +108,7 @@ def _as_in_training(trainer: Trainer) -> Iterator[None]:
     trainer.backbone.train()
     try:
         with (
+            as_set(trainer.training),
             torch.random.fork_rng([device] if device.type == "cuda" else []),
             without_noise(trainer.backbone),
         ):

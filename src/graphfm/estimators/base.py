@@ -105,7 +105,7 @@ class Estimator:
         out = layer.update(agg, block.targets(h, h0))
         if self.recording:
             self.record(step, agg.detach(), out.detach())
-        if self.compensation is not None and out.requires_grad:
+        if self.compensation is not None and out.requires_grad and self.compensation.wants(depth):
             alone = block.from_halo is None
             self.compensation.add(step, out, None if alone else self.halo_aggregate(step))
         return out

@@ -33,10 +33,12 @@ class Compensation:
     def tables(self) -> dict[str, NodeTable]:
         return {f"gradient.{depth}": table for depth, table in self.gradients.items()}
 
+    def wants(self, depth: int) -> bool:
+        """Does this layer have a part in it? What feeds the first has no weights behind it."""
+        return depth in self.gradients
+
     def add(self, step: LayerStep, out: Tensor, halo_aggregate: Tensor | None) -> None:
         """Take note of one layer of the forward pass."""
-        if step.depth not in self.gradients:  # what feeds the first layer has no weights behind it
-            return
         table, ids = self.gradients[step.depth], step.block.dst_ids
         if halo_aggregate is not None:
             self.terms.append(self._missing(step, halo_aggregate, table))

@@ -201,4 +201,5 @@ class HaloHistory(Estimator):
 def _whole_by_part(view: Block) -> Tensor:
     """What makes up for the part of each neighbourhood that the batch does not see."""
     assert view.share is not None
-    return torch.where(view.share == 0, 0.0, 1 / view.share)
+    seen = view.share.isfinite() & (view.share != 0)  # none, where a row has no weight at all
+    return torch.where(seen, 1 / view.share, 0.0)

@@ -1,22 +1,17 @@
-"""Bringing rows of a table up to date in place, for as many nodes as a halo has.
+"""What a batch sends to its halo, straight into a table.
 
-Each of the two is one kernel where there are kernels; its plain twin, which every other device
-uses, goes some rows at a time. `tests/gpu/test_kernels.py` compares them.
+The plain twin is `NodeTable.spread`; `tests/gpu/test_halo_kernels.py` compares the two.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
-from graphfm.batch import HALO_ROWS, Block, halo_chunks
-from graphfm.ops import compiled
-from graphfm.ops.aggregate import sum_of_rest
-from graphfm.ops.product import put_product
-from graphfm.ops.rows import columns_of, put_rows
+from graphfm.batch import Block
+from graphfm.ops.rows import columns_of
 
 EDGES_AT_ONCE = 4  # a row of a halo has few
 
@@ -52,42 +47,11 @@ class Blend:
     share: Tensor  # [num_rows] of the way that each row goes; 0 leaves it as it is
 
 
-@torch.no_grad()
-def put_outputs(outputs: Tensor, ids: Tensor, affine: Affine, sums: Tensor) -> None:
-    """`outputs[ids] = affine(sums[ids])`, of two tables of all nodes."""
-    if ids.numel() and compiled.available(outputs.device):
-        put_product(outputs, ids, affine.weight, affine.bias, sums, relu=affine.relu)
-        return
-    for some in torch.split(ids, HALO_ROWS):
-        put_rows(outputs, some, affine(sums.index_select(0, some).float()))
-
-
-@torch.no_grad()
-def spread(rows: Tensor, view: Block, table: Tensor, blend: Blend | None = None) -> None:
-    """Sum rows of a batch along the edges to its halo, and add that to the halo's rows of a table.
-
-    With `blend` they are rows times a layer's matrix, and the table's rows are moved towards what
-    the layer makes of the sums.
-    """
-    ids = view.src_ids[: view.num_dst]
-    if ids.numel() and compiled.available(table.device):
-        _launch_spread(rows.contiguous(), view, table, ids, blend)
-        return
-    for some, part in halo_chunks(view):
-        total = sum_of_rest(rows, part)
-        if blend is None:
-            put_rows(table, ids[some], total, add=True)
-            continue
-        if blend.factor is not None:
-            total = total * blend.factor[some].unsqueeze(1)
-        put_rows(table, ids[some], blend.affine.end(total), shares=blend.share[some])
-
-
-def _launch_spread(
-    rows: Tensor, view: Block, table: Tensor, ids: Tensor, blend: Blend | None
-) -> None:
+def spread(rows: Tensor, view: Block, table: Tensor, blend: Blend | None) -> None:
+    """`NodeTable.spread`, its plain twin, in one launch."""
     from graphfm.ops import kernels_halo as kernels
 
+    rows, ids = rows.contiguous(), view.dst_ids
     width, unread = table.size(1), view.edges.weight
     columns = columns_of(width)
     factor = unread if blend is None or blend.factor is None else blend.factor

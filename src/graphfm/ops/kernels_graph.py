@@ -1,6 +1,8 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""Triton kernels along edges and over tables; `fanout.py` and `rows.py` launch them.
+"""Triton kernels along edges and over tables.
+
+`fanout.py`, `neighborhoods.py` and `rows.py` launch them.
 
 Imported only where Triton is there. All arithmetic is float32, whatever type a table has; no sum
 depends on the order in which programs run.

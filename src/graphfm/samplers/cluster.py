@@ -22,8 +22,8 @@ class ClusterSampler(Sampler):
 
     The targets of every layer are the nodes of these parts, the sources those and their
     in-neighbours (the halo). `Block.from_halo` holds the edges the other way: what the halo reads
-    of the batch. They come from the graph, not from transposing the batch's weights, which a
-    row-normalised or directed matrix would make wrong.
+    of the batch, with the weights that the matrix has there, not those of the batch's own edges
+    turned round, which a row-normalised or directed matrix would make wrong.
 
     Without `halo`, edges from outside are dropped and what is left is normalised as if it were the
     whole graph (Cluster-GCN, Chiang et al., 2019).

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block
-from graphfm.ops.halo import Affine, Blend, put_outputs, spread
+from graphfm.batch import HALO_ROWS, Block, halo_chunks
+from graphfm.ops.aggregate import sum_of_rest
+from graphfm.ops.halo import Affine, Blend
 
 
 class NodeTable(ABC):
@@ -24,13 +25,28 @@ class NodeTable(ABC):
     def push(self, ids: Tensor, values: Tensor) -> None:
         """Overwrite the rows. Where an id stands twice its values must agree, the sink excepted."""
 
+    @torch.no_grad()
     def put_outputs(self, ids: Tensor, affine: Affine, sums: NodeTable) -> None:
         """Overwrite the rows with what a layer makes of those of another table."""
-        put_outputs(self.rows, ids, affine, sums.rows)
+        for some in torch.split(ids, HALO_ROWS):
+            self.push(some, affine(sums.pull(some)))
 
+    @torch.no_grad()
     def spread(self, rows: Tensor, view: Block, blend: Blend | None = None) -> None:
-        """Add to a halo's rows what a batch sends it, or move them (see `ops.halo.spread`)."""
-        spread(rows, view, self.rows, blend)
+        """Sum a batch's rows along the edges to its halo, and add that to the halo's rows.
+
+        With `blend` they are rows times a layer's matrix, and the halo's rows are moved towards
+        what the layer makes of the sums.
+        """
+        ids = view.dst_ids
+        for some, part in halo_chunks(view):
+            total = sum_of_rest(rows, part)
+            if blend is None:
+                self.add(ids[some], total)
+                continue
+            if blend.factor is not None:
+                total = total * blend.factor[some].unsqueeze(1)
+            self.blend(ids[some], blend.affine.end(total), blend.share[some])
 
     def add(self, ids: Tensor, values: Tensor) -> None:
         """Add to the rows. No id may stand twice."""

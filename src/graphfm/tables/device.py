@@ -5,6 +5,9 @@ from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.layer import GraphLayer
+from graphfm.ops import compiled
+from graphfm.ops.halo import Affine, Blend, spread
+from graphfm.ops.product import put_product
 from graphfm.ops.rows import put_rows
 from graphfm.tables.base import NodeTable
 
@@ -59,6 +62,26 @@ class DeviceTable(NodeTable):
             put_rows(self.rows, ids, values, shares=beta)
         else:
             super().blend(ids, values, beta)
+
+    @torch.no_grad()
+    def put_outputs(self, ids: Tensor, affine: Affine, sums: NodeTable) -> None:
+        if _at_once(self, ids) and _at_once(sums, ids):
+            put_product(self.rows, ids, affine.weight, affine.bias, sums.rows, relu=affine.relu)
+        else:
+            super().put_outputs(ids, affine, sums)
+
+    @torch.no_grad()
+    def spread(self, rows: Tensor, view: Block, blend: Blend | None = None) -> None:
+        if _at_once(self, view.dst_ids):
+            spread(rows, view, self.rows, blend)
+        else:
+            super().spread(rows, view, blend)
+
+
+def _at_once(table: NodeTable, ids: Tensor) -> bool:
+    """Is there a kernel for these rows?"""
+    every = isinstance(table, DeviceTable) and table.place is None
+    return every and ids.numel() > 0 and compiled.available(table.rows.device)
 
 
 def places(ids: Tensor, num_nodes: int) -> Tensor:

@@ -67,7 +67,8 @@ class Trainer:
         first = backbone.layers[0] if backbone.begins_linear else None
         self.gathers = first is not None and first.sums and (first.joins or not first.residual)
         self.gathers = self.gathers and method.estimator.has_kernel
-        known = method.estimator.first_hop is not None and not backbone.joins_layers
+        known = method.estimator.first_hop is not None
+        known = known and not (backbone.joins_layers or backbone.reads_h0)
         self.unread = known and first is not None and first.affine() is not None
         plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
         method.sampler.reads_in_place = self.gathers and plain
@@ -109,7 +110,8 @@ class Trainer:
         estimator, sampler = self.method.estimator, self.method.sampler
         estimator.first_hop, sampler.first_hop_known = None, False  # of an earlier training
         if estimator.exact_first_hop and self.backbone.begins_linear:
-            table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
+            with compiled.kernels(self.training.kernels == "auto"):
+                table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
     @under_settings
