@@ -241,11 +241,6 @@ def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
         yield some, Block(ids, edges, view.degree[some], share=share)
 
 
-def halo_first(h: Tensor, num_dst: int) -> Tensor:
-    """Reorder [targets, halo] rows to [halo, targets], the order `from_halo` has."""
-    return torch.cat([h[num_dst:], h[:num_dst]])
-
-
 def halo_reached(block: Block, threshold: int = 0) -> Tensor:
     """The targets, and those of the halo with more than `threshold` edges from them."""
     if block.from_halo is None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from graphfm.batch import halo_first
 from graphfm.errors import InputError
 from graphfm.estimators.step import LayerStep, NewTable
 from graphfm.layer import GraphLayer
@@ -59,8 +58,13 @@ class Compensation:
         block, view = step.block, step.block.from_halo
         assert view is not None
         agg = halo_aggregate.detach().requires_grad_()
-        h, h0 = (halo_first(rows, block.num_dst).detach() for rows in (step.h, step.h0))
+        h, h0 = (_halo_first(rows, block.num_dst).detach() for rows in (step.h, step.h0))
         with frozen_statistics(step.layer):
             rows = step.layer.update(agg, view.targets(h, h0))
         (pull,) = torch.autograd.grad(rows, agg, table.pull(block.halo_ids))
-        return (pull * step.layer.aggregate(halo_first(step.h, block.num_dst), view)).sum()
+        return (pull * step.layer.aggregate(_halo_first(step.h, block.num_dst), view)).sum()
+
+
+def _halo_first(h: Tensor, num_dst: int) -> Tensor:
+    """Reorder [targets, halo] rows to [halo, targets], the order `from_halo` has."""
+    return torch.cat([h[num_dst:], h[:num_dst]])

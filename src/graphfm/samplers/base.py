@@ -23,6 +23,7 @@ class Sampler(ABC):
     wants_gradients: ClassVar[bool] = False  # call `snapshot` at the start of each epoch
     first_hop_known: bool = False  # the first layer needs no neighbours: do not sample any
     reads_in_place: bool = False  # the first layer can read features where they are, by node id
+    tells_where: bool = False  # kernels find whole neighbourhoods by `Block.every`; lay out none
 
     @property
     def static_shapes(self) -> bool:

@@ -41,7 +41,6 @@ class NeighborSampler(SeedSampler):
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
     every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
-    tells_where: bool = False  # or only say where it is (`Block.every`), for a kernel
 
     def __post_init__(self) -> None:
         super().__post_init__()

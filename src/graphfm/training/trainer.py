@@ -21,7 +21,6 @@ from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
 from graphfm.ops import compiled, fanout
 from graphfm.ops.loss import backward
-from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.tables.device import DeviceTable, places
 from graphfm.training.adam import Adam
 from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
@@ -31,7 +30,7 @@ from graphfm.training.objective import Objective, gradient_norms, micro_f1
 from graphfm.training.position import Position
 from graphfm.training.precision import rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
-from graphfm.training.start import as_set, check_trainable, seeded, under_settings
+from graphfm.training.start import check_trainable, seeded, under_settings
 from graphfm.training.watcher import Score, Watcher
 
 if TYPE_CHECKING:
@@ -54,10 +53,9 @@ class Trainer:
         self.x = backbone.features(graph)  # once: it may take every edge of the graph
         self.infer = LayerwiseInference(adjacency)
         self._first_hop()
-        if isinstance(method.sampler, NeighborSampler):
-            with as_set(self.training):
-                sums = all(layer.sums for layer in backbone.layers)
-                method.sampler.tells_where = sums and compiled.available(graph.device)
+        with compiled.kernels(self.training.kernels == "auto"):
+            sums = all(layer.sums for layer in backbone.layers)
+            method.sampler.tells_where = sums and compiled.available(graph.device)
         method.sampler.prepare(adjacency, len(backbone.layers))
         self.place: Tensor | None = None  # of the nodes that steps begin with, where tables ask
         method.estimator.allocate(backbone.layers, self._new_table)
