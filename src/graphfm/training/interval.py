@@ -10,7 +10,7 @@ from graphfm.errors import InputError
 
 SECONDS = 45.0  # with the writing and a slow step, less than a minute is lost
 SHARE = 0.04  # of the time, at most, goes into checkpoints
-LONG = 1e9  # more is a slip of the keyboard
+SHORT, LONG = 1e-3, 1e9  # less, or more, is a slip of the keyboard
 FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\+?\d+)?) *(s|seconds?|steps?)?")
 
 
@@ -39,6 +39,11 @@ class Interval:
             )
         number, unit = float(found[1]), found[2] or "s"
         if not unit.startswith("step"):
+            if 0 < number < SHORT:
+                raise InputError(
+                    f"checkpoint-every is {text!r}; expected a millisecond (0.001) or more; 0 is "
+                    "for none but when it is interrupted"
+                )
             return cls(seconds=number)
         if number != int(number):
             raise InputError(f"checkpoint-every is {text!r}; expected a whole number of steps")
@@ -47,7 +52,7 @@ class Interval:
     def __str__(self) -> str:
         if self.steps is not None:
             return f"{self.steps}steps"
-        return "auto" if self.seconds is None else f"{self.seconds:.12g}s"
+        return "auto" if self.seconds is None else f"{float(self.seconds)}s"  # with every digit
 
     @property
     def never(self) -> bool:

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from graphfm import InputError
 from graphfm.training.interval import Interval
@@ -16,6 +18,32 @@ from graphfm.training.interval import Interval
 def test_what_can_be_asked_for(text, interval):
     assert Interval.parse(text) == interval
     assert Interval.parse(str(interval)) == interval
+
+
+@given(st.floats(0, 1e9, exclude_max=True))
+@example(999999999.9999)
+@example(0.001)
+@example(1e-5)
+def test_what_is_taken_is_read_as_it_was_written(seconds):
+    try:
+        interval = Interval.parse(f"{seconds:.340f}")
+    except InputError:
+        assert 0 < seconds < 1e-3
+        return
+    assert interval == Interval(seconds=seconds)
+    assert Interval.parse(str(interval)) == interval
+
+
+@given(st.integers(0, 10**9 - 1))
+def test_steps_are_read_as_they_were_written(steps):
+    interval = Interval.parse(f"{steps} steps")
+    assert interval == Interval(steps=steps) == Interval.parse(str(interval))
+
+
+@pytest.mark.parametrize("text", ["0.00001", "0.0009s"])
+def test_what_is_too_short_says_so(text):
+    with pytest.raises(InputError, match=f"'{text}'; expected a millisecond .* or more; 0 is for"):
+        Interval.parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "often", "1.5steps", "nan", "1e400", "9" * 400, "3m"])
