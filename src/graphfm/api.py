@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from graphfm.training.interval import Interval
 from graphfm.training.trainer import Trainer
 from graphfm.training.watcher import Score, Watcher
 
+log = logging.getLogger("graphfm")
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
 
 
@@ -89,6 +91,11 @@ def resume(
         if score is not None:
             return Result(run=run, score=score, model=read_run(path)[1], out=path)
         graph = _same_graph(run, config, graph)
+        if folder.checkpoints.is_empty:  # of those that are damaged, each is named when it is read
+            log.warning(
+                "there is no checkpoint in %s that can be used; training starts from the beginning",
+                path,
+            )
         interval = interval or Interval.parse(config.get("checkpoint_every", "auto"))
         with explained(run, graph):
             trainer = build(run, graph)

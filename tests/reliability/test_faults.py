@@ -53,9 +53,12 @@ def test_what_a_killed_process_left_in_the_run_is_removed(stopped, whole, graph)
     assert files(stopped) == files(whole)
 
 
-def test_without_a_checkpoint_a_run_starts_from_the_beginning(stopped, whole, graph):
+def test_without_a_checkpoint_a_run_starts_from_the_beginning(stopped, whole, graph, caplog):
     shutil.rmtree(stopped / "checkpoints")
     resume(stopped, graph)
+    assert caplog.messages == [
+        f"there is no checkpoint in {stopped} that can be used; training starts from the beginning"
+    ]
     assert differences(whole, stopped) == []
 
 
