@@ -103,10 +103,11 @@ def _located(
     if folder is not None:
         keeper = Keeper(folder.checkpoints, folder.identity, NEVER)
     try:
-        # nothing recorded, nothing fused: layers that can be looked at
-        plain = replace(run.training, capture="off", kernels="plain")
-        again = build(replace(run, training=plain), graph)
-        found = first_broken(again, keeper, error.epoch, shall_stop)
+        if error.in_layers:
+            # nothing recorded, nothing fused: layers that can be looked at
+            plain = replace(run.training, capture="off", kernels="plain")
+            again = build(replace(run, training=plain), graph)
+            found = first_broken(again, keeper, error.epoch, shall_stop)
     except KeyboardInterrupt:
         pass  # the error is reported without the layer
     except Exception as second:
@@ -114,4 +115,4 @@ def _located(
             raise
     if folder is not None and not folder.checkpoints.is_empty:
         found += " (the run is kept as it was at its last checkpoint before that)"
-    return NotFinite(error.what, error.epoch, found)
+    return NotFinite(error.what, error.epoch, found, error.advice)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -355,6 +356,42 @@ def test_a_search_without_a_folder_is_interrupted_too(graph, monkeypatch):
     broken_once(monkeypatch, interrupt)
     with pytest.raises(InputError, match=r"is nan in epoch 2; lower lr"):
         train(graph, device="cpu", **OPTIONS)
+
+
+OVERFLOW = "the squares of the gradients are beyond float32, and weights would not move in epoch"
+
+
+def scaled(graph, factor):
+    return replace(graph, x=graph.x * factor)
+
+
+@pytest.mark.parametrize("out", ["run", None])
+@pytest.mark.parametrize("every", ["1steps", "auto"])
+def test_squares_of_gradients_that_overflow_stop_the_training(graph, tmp_path, out, every):
+    out, options = out and tmp_path / out, OPTIONS | {"checkpoint_every": every, "device": "cpu"}
+    with pytest.raises(InputError) as caught:
+        train(scaled(graph, 1e36), out=out, **options)
+    assert str(caught.value) == (
+        f"{OVERFLOW} 1; scale the features (to about 1; docs/reliability.md)"
+    )
+    assert list(tmp_path.iterdir()) == []  # there was nothing yet that is worth keeping
+
+
+def test_no_checkpoint_is_written_of_squares_that_overflow(graph, tmp_path, monkeypatch):
+    real = Trainer.step
+
+    def step_and_overflow(self, seeds):
+        loss = real(self, seeds)
+        if self.touched["steps"] == 7:
+            next(iter(self.optimizer.state.values()))["exp_avg_sq"].fill_(math.inf)
+        return loss
+
+    monkeypatch.setattr(Trainer, "step", step_and_overflow)
+    with pytest.raises(InputError) as caught:
+        train(graph, out=tmp_path / "run", checkpoint_every="1steps", device="cpu", **OPTIONS)
+    assert str(caught.value).startswith(f"{OVERFLOW} 3 (the run is kept as it was at its last")
+    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    assert newest.record["training"]["touched"]["steps"] == 6
 
 
 # Memory, clocks, permissions

@@ -26,6 +26,10 @@ BYTES = {"dtype": torch.uint8}
 TENSORS = [
     (WEIGHTS, torch.zeros(2, 2)), (WEIGHTS, NAN), (WEIGHTS, None),
     ("history.aggregate.1", torch.zeros(3)), ("history.aggregate.1", None),
+    ("history.aggregate.1", NAN), ("history.aggregate.1", INF), ("history.aggregate.1", -INF),
+    ("optimizer.0.exp_avg", NAN), ("optimizer.0.exp_avg", -INF), ("optimizer.0.exp_avg_sq", NAN),
+    ("optimizer.0.exp_avg_sq", INF), ("optimizer.0.exp_avg_sq", -1.0), ("optimizer.0.step", 1.5),
+    ("optimizer.0.step", 1.0), ("optimizer.0.step", 99.0), ("optimizer.0.step", INF),
     ("optimizer.0.exp_avg", None), ("optimizer.0.step", None), ("optimizer.99.exp_avg", 0.0),
     ("optimizer.0.exp_avg_sq", torch.zeros(3)), ("optimizer.0.step", torch.ones(3)),
     ("optimizer.0.step", torch.tensor(4)), ("optimizer.0.step", NAN), ("optimizer.0.step", 0.0),
@@ -45,6 +49,7 @@ NUMBERS = [
     ("training.lr", []), ("training.lr", [0.1, 0.1]), ("training.lr", "0.1"),
     ("training.lr", [-1.0]), ("training.lr", [INF]), ("training.touched", {}),
     ("training.touched.steps", 0), ("training.touched.nodes", NAN), ("training.age", 5),
+    ("training.touched.steps", 99), ("training.steps", 5), ("training.lr", [-INF]),
     ("training.touched.edges", -1), ("training.touched.nodes", 1 << 70), ("training.other", 1),
     ("progress", None), ("progress.records", {}), ("progress.records", [[]]),
     ("progress.records", [None]), ("progress.records", []), ("progress.records.0", {}),

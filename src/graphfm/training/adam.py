@@ -53,6 +53,21 @@ class Adam(torch.optim.Adam):
             self._in_step = len(steps) == 1 and all(p.is_contiguous() for p in changed)
         return self._in_step and len(self.state) == len(changed)
 
+    @torch.no_grad()
+    def overflowed(self) -> bool:
+        """Are squares of finite gradients infinite? Such weights move no more.
+
+        Waits for the device. Gradients that are not finite break the weights, and that shows.
+        """
+        kept = list(self.state.values())
+        if not kept:
+            return False
+        means, squares = (
+            torch.stack(list(torch._foreach_norm([state[key] for state in kept], math.inf)))
+            for key in ("exp_avg", "exp_avg_sq")
+        )
+        return bool(squares.isinf().any() & means.isfinite().all())
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._in_step = None
         super().load_state_dict(state_dict)

@@ -97,9 +97,9 @@ class Keeper:
         """Was it written? Where the disk is full the one before stays, and training goes on."""
         started, tensors = time.monotonic(), state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
-        if not state.possible(tensors):  # nothing good can come of it: the one before is better
+        if broken := state.impossible(tensors):  # nothing good can come of it
             epoch = len(progress.records) + (trainer.position is not None)
-            raise NotFinite("weights or losses are not finite", epoch)
+            raise _not_finite(broken, epoch)
         record = {
             "identity": self.identity,
             "training": state.numbers_of(trainer),
@@ -137,8 +137,30 @@ class Keeper:
         with checkpoint.opened() as stream:
             evaluated = before.best is not None
             state.check(trainer, stream.keys(), stream.get_tensor, past, evaluated=evaluated)
-        if len(before.records) != past["epochs"] or (past["steps"] or 1) > past["touched"]["steps"]:
+        most = trainer.training.steps_per_epoch
+        if len(before.records) != past["epochs"] or not _agree(past, most):
             raise InputError("its epochs and steps do not agree with each other")
+
+
+def _agree(past: Mapping[str, Any], most: int) -> bool:
+    """Can so many steps be of so many epochs, of at least one and at `most` (0: any) each?"""
+    epochs, now = int(past["epochs"]), int(past["steps"] or 0)
+    before = int(past["touched"]["steps"]) - now  # in epochs that ended
+    if most and (now > most or before > epochs * most):
+        return False
+    return before >= epochs if epochs else before == 0
+
+
+def _not_finite(name: str, epoch: int) -> NotFinite:
+    """What is to be said of a training whose state is broken, by the tensor that shows it."""
+    if name.endswith(".exp_avg_sq"):
+        return NotFinite.squares(epoch)
+    what = "weights or losses"
+    if name.startswith("history."):
+        what = "histories"
+    elif name.startswith("optimizer."):
+        what = "gradients"
+    return NotFinite(f"{what} are not finite", epoch)
 
 
 def _check_same(before: Mapping[str, Any], here: Mapping[str, Any]) -> None:

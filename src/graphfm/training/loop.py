@@ -51,6 +51,8 @@ class Loop:
         loss, seconds = self._train()
         if not math.isfinite(loss):
             raise NotFinite(f"the loss is {loss}", number)
+        if trainer.optimizer.overflowed():
+            raise NotFinite.squares(number)
         val, stale = None, self._staleness(number)  # before a refresh, if there is one
         last = progress.ends_with(number, progress.seconds + seconds, trainer.training)
         if number % trainer.training.eval_every == 0 or last:

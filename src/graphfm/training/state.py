@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,15 @@ if TYPE_CHECKING:
 
 Read = Callable[[str], Tensor]
 ADAM = ("step", "exp_avg", "exp_avg_sq")  # what it remembers of a parameter
-RANGES = {  # least and most of the numbers in tensors of such names, all of them finite
-    "weights.*": (-math.inf, math.inf),
-    "best.*": (-math.inf, math.inf),
-    "totals": (-math.inf, math.inf),
-    "optimizer.*.step": (1, math.inf),
+COUNTABLE = 1 << 24  # steps, of which Adam counts no more: they are float32
+FINITE = (-forms.MOST, forms.MOST)
+RANGES = {  # least and most of the numbers in tensors of such names
+    "weights.*": FINITE,
+    "best.*": FINITE,
+    "totals": FINITE,
+    "history.*": FINITE,
+    "optimizer.*.exp_avg": FINITE,
+    "optimizer.*.exp_avg_sq": (0, forms.MOST),
     "sampler.*": (0, 1),  # probabilities
 }
 FORM: forms.Form = {  # of `numbers_of`
@@ -65,7 +68,7 @@ def check(
 
     The trainer stays as it is, and tensors are read one after the other. `saved` has its `FORM`.
     """
-    expected = _expected(trainer, saved, evaluated)
+    expected, steps = _expected(trainer, saved, evaluated), saved["touched"]["steps"]
     if strange := set(names) ^ expected.keys():
         raise InputError(f"it does not fit this training: {min(strange)}")
     for name, like in expected.items():
@@ -77,19 +80,30 @@ def check(
             )
         if name.startswith("random."):
             torch.Generator(trainer.graph.device).set_state(value)  # which refuses what is none
-        if not possible({name: value}):
+        if impossible({name: value}):
             raise InputError(f"{name} has numbers that it cannot have")
+        if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, COUNTABLE):
+            raise InputError(f"{name} is {float(value):g}; this training has taken {steps} steps")
 
 
-def possible(tensors: Mapping[str, Tensor]) -> bool:
-    """Are all numbers of these finite, and such as they can be?"""
-    found = [
-        (rows.isfinite() & (rows >= low) & (rows <= high)).all()
+def impossible(tensors: Mapping[str, Tensor]) -> str | None:
+    """The first of these with numbers that it cannot have, if there is one; waits for the device.
+
+    Of histories, which may fill a device, nothing is made on the way.
+    """
+    bounded = {
+        name: bounds
         for name, rows in tensors.items()
-        for form, (low, high) in RANGES.items()
-        if fnmatchcase(name, form)
-    ]
-    return not found or bool(torch.stack(found).all())
+        for form, bounds in RANGES.items()
+        if rows.numel() and fnmatchcase(name, form)
+    }
+    if not bounded:
+        return None
+    ends = torch.stack([torch.stack(tensors[name].aminmax()).double() for name in bounded])
+    for (name, (low, high)), (least, most) in zip(bounded.items(), ends.tolist(), strict=True):
+        if not low <= least <= most <= high:  # as of NaN, which is both of them then
+            return name
+    return None
 
 
 def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
