@@ -65,6 +65,8 @@ def _run(folder: str, arguments: list[str], cache: str) -> None:
     from graphfm.cli import main
 
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.chdir(folder)
     os.environ["GRAPHFM_CACHE"] = cache
     for place, name in ((1, "out"), (2, "err")):

@@ -43,3 +43,18 @@ def test_a_signal_ends_a_command_with_its_own_code(
     said = capsys.readouterr().err.splitlines()
     assert said[-1].startswith(f"graphfm: {line}")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_was_ignored_stays_ignored(monkeypatch, number):
+    """As in a job that a script runs in the background, or under `nohup`."""
+    before = signal.signal(number, signal.SIG_IGN)
+    monkeypatch.setattr(sys, "argv", ["graphfm", "methods"])
+    monkeypatch.setattr("graphfm.cli.app.app", lambda **named: os.kill(os.getpid(), number))
+    try:
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 0
+        assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)

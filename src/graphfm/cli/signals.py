@@ -13,13 +13,17 @@ class Terminated(KeyboardInterrupt):
 
 
 class Heard:
-    """While a command runs; `code` is the one to end with after a signal."""
+    """While a command runs; `code` is the one to end with after a signal.
+
+    A SIGTERM that was ignored before stays ignored; so does a SIGINT, which Python sees to.
+    """
 
     code = 128 + signal.SIGINT
 
     def __enter__(self) -> Self:
-        self._here = threading.current_thread() is threading.main_thread()  # nobody else may ask
-        self._before: Any = signal.signal(signal.SIGTERM, self._note) if self._here else None
+        here = threading.current_thread() is threading.main_thread()  # nobody else may ask
+        self._hears = here and signal.getsignal(signal.SIGTERM) != signal.SIG_IGN
+        self._before: Any = signal.signal(signal.SIGTERM, self._note) if self._hears else None
         return self
 
     def __exit__(
@@ -28,7 +32,7 @@ class Heard:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._here:
+        if self._hears:
             signal.signal(signal.SIGTERM, self._before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -14,7 +14,10 @@ SAID = b"graphfm: stopping at the next step; once more stops at once\n"
 
 
 class Interruption:
-    """While a block of code runs, says whether a signal came; the second one interrupts it."""
+    """While a block of code runs, says whether a signal came; the second one interrupts it.
+
+    A signal that was ignored before, as `nohup` and scripts want it, stays ignored.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -25,7 +28,8 @@ class Interruption:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # nobody else gets signals
-            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+            heard = [n for n in SIGNALS if signal.getsignal(n) != signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._note) for number in heard}
         return self
 
     def __exit__(
@@ -39,7 +43,7 @@ class Interruption:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.number is not None:
-            for each in SIGNALS:  # a third would not even be heard
+            for each in self._before:  # a third would not even be heard
                 signal.signal(each, signal.SIG_DFL)
             raise KeyboardInterrupt
         self.number = number

@@ -43,3 +43,21 @@ def test_a_thread_that_gets_no_signals_leaves_them_alone():
     thread.start()
     thread.join()
     assert found == [False]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_that_was_ignored_stays_ignored(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), number)
+            assert not interruption()
+            (other,) = set(SIGNALS) - {number}
+            os.kill(os.getpid(), other)
+            assert interruption.number == other
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), other)
+            assert signal.getsignal(number) == signal.SIG_IGN
+        assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
