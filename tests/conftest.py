@@ -1,5 +1,6 @@
 """Small graphs that every test may ask for."""
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,12 @@ Taken = Callable[..., dict[str, object]]
 def _one_thread() -> None:
     """Small graphs: threads that wait for each other cost more than they save."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c() -> None:
+    """As in a terminal: a script that runs the tests in the background has it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
