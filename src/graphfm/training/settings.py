@@ -52,7 +52,7 @@ class Training:
         for name in ("lr", "weight_decay", "clip"):
             value = getattr(self, name)
             if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
-                wanted = "a number above 0" if name == "lr" else "0 or more, to a million"
+                wanted = "above 0, to a million" if name == "lr" else "0 or more, to a million"
                 raise InputError(f"{name} is {value}; expected {wanted}")
         for name, known in (
             ("features", ("as-is", *NUMBER_TYPES)),
