@@ -82,6 +82,13 @@ def test_an_edited_number_is_found_out(kept):
     assert number_of(kept) == 2
 
 
+@pytest.mark.parametrize("text", ["[]", "3", '{"state": []}', "{}"])
+def test_json_that_is_no_object_is_said_to_be_none(kept, caplog, text):
+    (kept.folder / "3.json").write_text(text)
+    assert number_of(kept) == 2
+    assert "3.json cannot be used (expected a JSON object, and" in caplog.text
+
+
 def test_one_without_its_tensors_is_passed_over(kept):
     (kept.folder / "3.safetensors").unlink()
     assert number_of(kept) == 2
@@ -168,8 +175,19 @@ def test_one_interrupted_between_its_two_files_is_not_one(kept, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             kept.write(ROWS, {"number": 4})
     assert number_of(kept) == 3
-    kept.clean()
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
+
+
+def test_one_interrupted_after_its_two_files_is_one(kept, monkeypatch):
+    def interrupt(place):
+        if (kept.folder / "4.json").exists():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("graphfm.files._sync", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            kept.write(ROWS, {"number": 4})
+    assert number_of(kept) == 4
 
 
 FULL = """

@@ -72,8 +72,10 @@ class Checkpoints:
             state = {"format": FORMAT, "tensors": about, **record}
             with atomic_path(self._path(number, "json")) as unfinished:
                 unfinished.write_text(json.dumps({"state": state, "sha256": _digest(state)}))
-        except (OSError, SafetensorError) as error:
-            self._remove(number)
+        except BaseException as error:
+            whole = self._path(number, "json").exists()  # a second signal came after the last file
+            if isinstance(error, Exception) or not whole:
+                self._remove(number)
             if isinstance(error, SafetensorError):  # its own word for a full disk
                 raise disk_error(error) from None
             raise
@@ -130,6 +132,8 @@ class Checkpoints:
 
     def _read(self, number: int) -> Checkpoint:
         whole, path = read_json(self._path(number, "json")), self._path(number, "safetensors")
+        if not isinstance(whole, dict) or not isinstance(whole.get("state"), dict):
+            raise ValueError("expected a JSON object, and one in it as its state")
         state = whole["state"]
         check_file(path)
         if whole["sha256"] != _digest(state):
