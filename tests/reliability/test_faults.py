@@ -132,6 +132,34 @@ def test_a_run_that_is_finished_is_read(whole, graph):
     assert files(whole) == before
 
 
+def read_only(monkeypatch):
+    """Nothing can be removed any more."""
+
+    def refuse(folder):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
+
+    monkeypatch.setattr("graphfm.training.folder.remove_unfinished", refuse)
+
+
+def test_a_run_that_is_finished_is_read_where_nothing_can_be_written(whole, graph, monkeypatch):
+    left = whole / ".model.safetensors.123.unfinished"
+    left.write_bytes(b"half")
+    read_only(monkeypatch)
+    assert resume(whole, graph).out == whole
+    assert left.exists()
+
+
+def test_a_run_that_is_not_is_refused_there_without_talk_of_another_folder(
+    stopped, graph, monkeypatch
+):
+    read_only(monkeypatch)
+    with pytest.raises(InputError) as caught:
+        resume(stopped, graph)
+    assert str(caught.value) == (
+        f"cannot write to {stopped}: Read-only file system; see to it that you may"
+    )
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="is no run: it has no config.json"):
         resume(tmp_path)

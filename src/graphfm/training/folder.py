@@ -92,7 +92,8 @@ class RunFolder(Watcher):
                 remove_unfinished(path)
                 folder.checkpoints.clean()
             except OSError as error:
-                raise _cannot_write(path, error) from None
+                if not (path / RESULT).exists():  # else nothing has to be written any more
+                    raise _cannot_write(path, error, "see to it that you may") from None
             yield folder
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
@@ -186,11 +187,12 @@ def check_free(path: Path) -> None:
         raise _cannot_write(path, error) from None
 
 
-def _cannot_write(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot write to {path}: {error.strerror or error}; choose another folder (--out), or see "
-        "to it that you may write there"
-    )
+def _cannot_write(
+    path: Path,
+    error: OSError,
+    advice: str = "choose another folder (--out), or see to it that you may write there",
+) -> InputError:
+    return InputError(f"cannot write to {path}: {error.strerror or error}; {advice}")
 
 
 def versions() -> dict[str, str]:
