@@ -8,6 +8,7 @@ import typer
 
 from graphfm.api import Result
 from graphfm.cli.output import Interrupted, print_json
+from graphfm.errors import InputError
 from graphfm.memory import size
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.folder import CHECKPOINTS
@@ -29,14 +30,27 @@ def stoppable(out: Path) -> Iterator[Interruption]:
 
 def report(result: Result, json: bool) -> None:
     """The score, for a person or a program."""
-    if json:
-        print_json(result.to_json())
-        return
+    try:
+        if json:
+            print_json(result.to_json())
+        else:
+            typer.echo(_line(result))
+    except OSError as error:
+        raise InputError(
+            f"the training is finished, and its run is in {result.out}; its result could not be "
+            f"printed: {error.strerror or error}"
+        ) from None
+
+
+def _line(result: Result) -> str:
     score = result.score
-    test = "" if score.test is None else f"test {score.test:.4f} (micro-F1) "
-    typer.echo(
-        f"{test}at epoch {score.best_epoch} of {score.epochs}, the best on validation "
-        f"with {score.val:.4f}; {score.seconds_per_epoch:.3g} s an epoch, "
+    when, val = f"at epoch {score.best_epoch} of {score.epochs}", f"with {score.val:.4f}"
+    if score.test is None:
+        found = f"no test nodes; best on validation {val} (micro-F1) {when}"
+    else:
+        found = f"test {score.test:.4f} (micro-F1) {when}, the best on validation {val}"
+    return (
+        f"{found}; {score.seconds_per_epoch:.3g} s an epoch, "
         f"peak memory {size(score.peak_bytes)}; run in {result.out}"
     )
 
