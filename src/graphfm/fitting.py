@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from graphfm.training.watcher import Score, Watcher
 if TYPE_CHECKING:
     from graphfm.training.folder import RunFolder
 
+log = logging.getLogger("graphfm")
 NEVER = Interval(seconds=0)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -104,6 +106,10 @@ def _located(
         keeper = Keeper(folder.checkpoints, folder.identity, NEVER)
     try:
         if error.in_layers:
+            log.info(
+                "%s in epoch %d: to find the layer that broke first, steps up to there are taken "
+                "once more", error.what, error.epoch,
+            )  # fmt: skip
             # nothing recorded, nothing fused: layers that can be looked at
             plain = replace(run.training, capture="off", kernels="plain")
             again = build(replace(run, training=plain), graph)

@@ -307,6 +307,19 @@ def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, 
         )
 
 
+def test_the_search_for_the_layer_is_announced(graph, tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "graphfm")
+    broken_at(7, monkeypatch)
+    with pytest.raises(InputError):
+        train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
+    before, after = caplog.messages[-2:]
+    assert before == (
+        "weights or losses are not finite in epoch 3: to find the layer that broke first, steps "
+        "up to there are taken once more"
+    )
+    assert after == "going on after epoch 1, step 6"
+
+
 def test_without_a_folder_the_layer_is_named_too(graph, monkeypatch):
     broken_at(7, monkeypatch)
     with pytest.raises(InputError, match="in epoch 3, first of layer 2 of 3 in step 8; lower lr"):
