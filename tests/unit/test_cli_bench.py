@@ -148,6 +148,7 @@ def test_the_profile_shows_where_a_step_goes():
     assert code == 0, err
     title, header, *rows = out.strip().splitlines()
     assert title.startswith(f"{SMALL}, ib: ")
+    assert " ms a step; in a pass of its own that was recorded: " in title
     assert header.split() == ["row", "calls/step", "ms/step", "share"]
     assert any(row.startswith("aten::mm") for row in rows)
     assert rows[-1].split()[0] == "all"

@@ -76,7 +76,8 @@ def profile_table(found: StepProfile) -> list[list[str]]:
 def profile_title(found: StepProfile) -> str:
     return (
         f"{found.case.dataset}, {found.case.name}: {found.seconds * 1e3:.3f} ms a step; "
-        f"recorded: {found.calls:.0f} calls, {found.busy * 1e3:.3f} ms in them"
+        f"in a pass of its own that was recorded: {found.calls:.0f} calls, "
+        f"{found.busy * 1e3:.3f} ms in them"
     )
 
 

@@ -26,7 +26,8 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Epochs of each side, in turns.")] = REPEATS,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Show where a step's time goes instead.")
+        bool,
+        typer.Option("--profile", help="Show where a step's time goes instead, recorded apart."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON for each case.")] = False,
 ) -> None:

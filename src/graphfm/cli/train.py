@@ -228,7 +228,8 @@ def train(
         str | None, _option(TRAINING, "GPU: auto (Triton's, where they fit) or plain.", "auto")
     ] = None,
     precision: Annotated[
-        str | None, _option(TRAINING, "Matrix products: fp32, tf32 or bf16.", "fp32")
+        str | None,
+        _option(TRAINING, "Matrix products: fp32, tf32 (a GPU's alone) or bf16.", "fp32"),
     ] = None,
     device: Annotated[str, _option(RUN, "auto, cpu or cuda.", "auto")] = "auto",
     out: Annotated[
