@@ -46,7 +46,7 @@ def looks(run, graph, out):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, method):
+def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, caplog, method):
     graph, run = make_graph(undirected=True), settled(method)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     number = looks(run, graph, whole)
@@ -57,6 +57,7 @@ def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, method):
         resume(parts, graph, interruption=StopAfter(max(number // 3, 1)))
     resume(parts, graph)
     assert differences(whole, parts) == []
+    assert "the beginning" not in caplog.text  # which would end the same too
 
 
 @pytest.mark.parametrize("method", ["graphfm-ib", "graphfm-ob", "mvs-gcn"])
