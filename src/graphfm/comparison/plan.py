@@ -13,7 +13,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.run import Run, backbone_of, known_name, options_of, pick_device
-from graphfm.training.folder import machine, versions
+from graphfm.training.origin import machine, versions
 
 ENDLESS = 10**6  # epochs of a training that ends by the clock
 SET_ELSEWHERE = {

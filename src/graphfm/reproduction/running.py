@@ -17,7 +17,7 @@ from graphfm.memory_plan import MemoryPlan, TooLarge, plan_for
 from graphfm.reproduction.plan import Line, NamedCell, ReproductionPlan, named_key
 from graphfm.reproduction.report import write_report
 from graphfm.run import pick_device
-from graphfm.training.folder import machine, versions
+from graphfm.training.origin import machine, versions
 
 RunCell = Callable[[NamedCell, str | None, Path], Outcome]
 Tell = Callable[[str], None]

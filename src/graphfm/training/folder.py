@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
@@ -35,9 +33,9 @@ from graphfm.files import (
 from graphfm.run import Run
 from graphfm.training.checkpoints import Checkpoints
 from graphfm.training.interval import Interval
+from graphfm.training.origin import machine, versions
 from graphfm.training.stopped import Stopped
 from graphfm.training.watcher import EpochRecord, Score, Watcher
-from graphfm.version import VERSION
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
@@ -195,21 +193,6 @@ def _cannot_write(
     return InputError(f"cannot write to {path}: {error.strerror or error}; {advice}")
 
 
-def versions() -> dict[str, str]:
-    """Of the programs that decide the numbers."""
-    return {
-        "graphfm": VERSION,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
-
-
-def machine(device: torch.device) -> dict[str, Any]:
-    """What decides the times."""
-    return {"device": _device_name(device), "threads": torch.get_num_threads()}
-
-
 def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
     return {
         "run": run.to_json(),
@@ -228,10 +211,6 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
         "machine": {**machine(graph.device), "kind": graph.device.type},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
 
 
 def as_file_name(dataset: str) -> str:
