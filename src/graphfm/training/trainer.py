@@ -62,14 +62,7 @@ class Trainer:
         method.estimator.begin(self._encoded)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
-        first = backbone.layers[0] if backbone.begins_linear else None
-        self.gathers = first is not None and first.sums and (first.joins or not first.residual)
-        self.gathers = self.gathers and method.estimator.has_kernel
-        known = method.estimator.first_hop is not None
-        known = known and not (backbone.joins_layers or backbone.reads_h0)
-        self.unread = known and first is not None and first.affine() is not None
-        plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
-        method.sampler.reads_in_place = self.gathers and plain
+        self._how_features_are_read()
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
             self.ages = AgeMeter(
@@ -113,6 +106,18 @@ class Trainer:
             estimator.first_hop, sampler.first_hop_known = table, True
 
     @under_settings
+    def _how_features_are_read(self) -> None:
+        """By a kernel on its way (`gathers`), where they lie, not at all (`unread`), or copied."""
+        backbone, estimator = self.backbone, self.method.estimator
+        first = backbone.layers[0] if backbone.begins_linear else None
+        self.gathers = first is not None and first.sums and (first.joins or not first.residual)
+        self.gathers = self.gathers and estimator.has_kernel
+        known = estimator.first_hop is not None
+        known = known and not (backbone.joins_layers or backbone.reads_h0)
+        self.unread = known and first is not None and first.affine() is not None
+        plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
+        self.method.sampler.reads_in_place = self.gathers and plain
+
     def fit(self, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
         with seeded(self.training.seed, self.graph.device):
