@@ -85,6 +85,21 @@ def test_settings_have_their_effect_when_recorded(make_graph, options):
     assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
 
 
+def test_gradients_go_on_a_branch_unless_autograd_adds_to_them(make_graph):
+    """Two layers with one matrix: its gradient is a sum, which must not be read too early."""
+    graph, found = make_graph(num_nodes=600, num_edges=4000), {}
+    for shared in (False, True):
+        for capture in ("on", "off"):
+            options = {"method": "graphfm-ib", "layers": 4, "batch_size": 17, "capture": capture}
+            trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
+            if shared:
+                trainer.backbone.layers[2].weight = trainer.backbone.layers[1].weight
+            with seeded(0, trainer.graph.device):
+                found[capture] = trainer, [trainer.epoch() for _ in range(3)]
+        assert_same(found["on"], found["off"])
+        assert (found["on"][0].take.branch is None) == shared
+
+
 def test_a_schedule_reaches_the_recorded_steps(make_graph):
     graph = make_graph(num_nodes=600, num_edges=4000)
     steady, _ = trained(graph, method="graphfm-ib", epochs=6, capture="on")

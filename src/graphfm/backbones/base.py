@@ -14,6 +14,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.layer import GraphLayer
+from graphfm.ops.fanout import Combined
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +89,12 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Take from the training graph what the layers need to know of it, once."""
 
-    def forward(self, x: Tensor | Rows, batch: Batch, estimator: Estimator) -> Tensor:
+    def forward(self, x: Tensor | Rows | Combined, batch: Batch, estimator: Estimator) -> Tensor:
         steps = enumerate(zip(self.layers, batch.blocks, strict=True))
-        if isinstance(x, Rows):  # there is nothing to encode, and the first layer reads them itself
-            h = h0 = estimator.read(*next(steps)[1], x)
-        else:
+        if isinstance(x, Tensor):
             h = h0 = self.encode(x)
+        else:  # there is nothing to encode, and the first layer reads them itself
+            h = h0 = estimator.read(*next(steps)[1], x)
         rows = [h]
         for depth, (layer, block) in steps:
             h = estimator(depth, layer, block, h, h0)

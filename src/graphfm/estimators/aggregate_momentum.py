@@ -96,6 +96,10 @@ class AggregateMomentum(Estimator):
             self.histories[step.depth].push(ids, agg)
             visits.push(ids, visits.pull(ids) + 1)
 
+    @property
+    def first_unlearned(self) -> bool:
+        return 0 not in self.histories
+
     def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
         momentum = self._momentum(depth)
         combined = fanout.combine(

@@ -110,20 +110,34 @@ class Estimator:
             self.compensation.add(step, out, None if alone else self.halo_aggregate(step))
         return out
 
-    def read(self, layer: GraphLayer, block: Block, rows: Rows) -> Tensor:
-        """The first layer, from rows that a kernel gathers on the way."""
+    @property
+    def first_unlearned(self) -> bool:
+        """Is what the first layer combines the same whatever steps have done?"""
+        return False
+
+    def ahead(self, layer: GraphLayer, block: Block, rows: Rows) -> Rows | Combined:
+        """What the first layer reads; combined already, where that needs no other step's work."""
+        return self.combine(0, layer, block, rows) if self.first_unlearned else rows
+
+    def read(self, layer: GraphLayer, block: Block, rows: Rows | Combined) -> Tensor:
+        """The first layer, from rows that a kernel gathers on the way, or has gathered."""
         return self._at_once(0, layer, block, rows, None)
 
     def _at_once(
-        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, h0: Tensor | None
+        self,
+        depth: int,
+        layer: GraphLayer,
+        block: Block,
+        h: Tensor | Rows | Combined,
+        h0: Tensor | None,
     ) -> Tensor:
-        combined = self.combine(depth, layer, block, h)
+        combined = h if isinstance(h, Combined) else self.combine(depth, layer, block, h)
         agg, joined = combined.rows, None
         if layer.joins:
             joined = agg
             agg, own = joined[:, : combined.width], joined[:, combined.width :]
         else:
-            own = agg if isinstance(h, Rows) else h[: block.num_dst]
+            own = h[: block.num_dst] if isinstance(h, Tensor) else agg
         first = own if h0 is None else h0[: block.num_dst]
         return layer.update(agg, Targets(own, first, block.degree, block.valid, joined))
 
@@ -139,6 +153,7 @@ class Exact(Estimator):
     """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
 
     combines: ClassVar[bool] = True
+    first_unlearned = True
 
     def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
         return fanout.combine(h, block, join=layer.joins, known=self._known(depth))

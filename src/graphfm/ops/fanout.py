@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Block, Rows
+from graphfm.ops import branch
 from graphfm.ops.rows import columns_of, given_or
 
 MOST_FANOUT = 64  # kernels write the loop over it out
@@ -70,19 +71,20 @@ def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
     assert combined.seen is not None
     width, block = combined.width, columns_of(combined.width)
     rows = combined.rows.detach()
-    kernels.keep[(ids.numel(), -(-width // block))](
-        rows,
-        ids,
-        combined.seen,
-        momentum.past,
-        momentum.visits,
-        given_or(momentum.place, ids),
-        momentum.past.size(0) - 1,
-        width,
-        rows.stride(0),
-        PLACED=momentum.place is not None,
-        BLOCK=block,
-    )
+    with branch.beside(branch.current(), rows, ids, combined.seen):
+        kernels.keep[(ids.numel(), -(-width // block))](
+            rows,
+            ids,
+            combined.seen,
+            momentum.past,
+            momentum.visits,
+            given_or(momentum.place, ids),
+            momentum.past.size(0) - 1,
+            width,
+            rows.stride(0),
+            PLACED=momentum.place is not None,
+            BLOCK=block,
+        )
 
 
 class _Combine(torch.autograd.Function):

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_dst"])
 def pick(
     dst, salt, indptr, indices, edge_weight, row_scale, col_scale,
     src, weight, degree,
@@ -82,7 +82,7 @@ def expand(
         tl.store(read + neighbor, tl.full([BLOCK], True, tl.int1), there)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_dst"])
 def combine(
     rows, ids, known, weight, own, past, visits, places, out, share, seen,
     num_dst, width, beta, log_keep,
@@ -134,7 +134,7 @@ def combine(
         tl.store(out + target * stride + width + col, mine, inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_dst"])
 def combine_backward(
     grad, weight, own, share, out,
     num_dst, width,

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def count_marked(ids, mask, total, num_rows, BLOCK: tl.constexpr):
     """How many of the nodes are marked. One program: a batch has few rows."""
     found = tl.zeros([BLOCK], tl.float32)
@@ -42,7 +42,7 @@ def cross_entropy(logits, ids, labels, mask, total, loss, grad, num_classes, BLO
     tl.store(grad + row * num_classes + col, weight * change, inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def mask_and_sum(
     grad, out, result, sums, num_rows, width, RELU: tl.constexpr, ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -59,7 +59,7 @@ def mask_and_sum(
     tl.store(sums + tl.program_id(0) * width + col, tl.sum(value, 0), col < width)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_parts"])
 def sum_parts(parts, out, num_parts, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """The sum over the first dimension, some columns of it."""
     col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -77,9 +77,12 @@ def adam(
     weights, grads, means, squares, sizes, starts, step, rate,
     rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step of Adam on several parameters; those of number i begin at program `starts[i]`."""
+    """One step of Adam on several parameters; those of number i begin at program `starts[i]`.
+
+    `step` counts the steps before this one.
+    """
     number = tl.program_id(0)
-    count = tl.load(step).to(tl.float64)
+    count = tl.load(step).to(tl.float64) + 1.0
     scale = (tl.load(rate) / (1.0 - tl.exp(count * log_beta1))).to(tl.float32)
     root = tl.sqrt((1.0 - tl.exp(count * log_beta2)).to(tl.float32))
     for i in tl.static_range(len(weights)):
@@ -105,7 +108,7 @@ def adam_some(
     tl.store(square + place, second, inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def add_up(losses, total, loss, totals, num_rows, BLOCK: tl.constexpr):
     """The loss of a batch, and what it adds to the totals of an epoch. One program."""
     found = tl.zeros([BLOCK], tl.float32)

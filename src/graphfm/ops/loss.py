@@ -7,24 +7,38 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphfm.ops import branch, compiled
+
 ROWS_AT_ONCE = 1024
 MANY_ROWS = 1 << 15  # for one program to count
 
 
 def mean_cross_entropy(
-    logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, totals: Tensor
+    logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, number: Tensor, totals: Tensor
 ) -> Tensor:
-    """Mean loss of those of the nodes `ids` that are marked.
+    """Mean loss of those of the nodes `ids` that are marked, of which there are `number`.
 
-    It times their number, and the number, are added to the two `totals`.
+    It times the number, and the number, are added to the two `totals`.
     """
-    loss: Tensor = _CrossEntropy.apply(logits, ids, labels, mask, totals)  # type: ignore[no-untyped-call]
+    loss: Tensor = _CrossEntropy.apply(logits, ids, labels, mask, number, totals)  # type: ignore[no-untyped-call]
     return loss
+
+
+def number_marked(ids: Tensor, mask: Tensor) -> Tensor:
+    """How many of the nodes `ids` are marked."""
+    if ids.numel() > MANY_ROWS or not compiled.available(ids.device):
+        return mask.index_select(0, ids).sum(dtype=torch.float32)
+    from graphfm.ops import kernels_step as kernels
+
+    number = torch.empty((), device=ids.device)
+    kernels.count_marked[(1,)](ids, mask, number, ids.numel(), BLOCK=ROWS_AT_ONCE)
+    return number
 
 
 def backward(loss: Tensor) -> None:
     """`loss.backward()`, from a 1 that is there already."""
     loss.backward(_one(loss.device))  # type: ignore[no-untyped-call]
+    branch.join()
 
 
 @cache
@@ -41,7 +55,13 @@ def _one(device: torch.device) -> Tensor:
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, totals: Tensor
+        ctx: Any,
+        logits: Tensor,
+        ids: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        number: Tensor,
+        totals: Tensor,
     ) -> Tensor:
         from graphfm.ops import kernels_step as kernels
 
@@ -49,21 +69,16 @@ class _CrossEntropy(torch.autograd.Function):
         loss = torch.empty((), device=ids.device)
         losses = torch.empty(num_rows, device=ids.device)
         ctx.grad = torch.empty_like(logits)
-        if num_rows > MANY_ROWS:
-            total = mask.index_select(0, ids).sum(dtype=torch.float32)
-        else:
-            total = torch.empty((), device=ids.device)
-            kernels.count_marked[(1,)](ids, mask, total, num_rows, BLOCK=ROWS_AT_ONCE)
         kernels.cross_entropy[(num_rows,)](
-            logits, ids, labels, mask, total, losses, ctx.grad, num_classes,
+            logits, ids, labels, mask, number, losses, ctx.grad, num_classes,
             BLOCK=1 << (num_classes - 1).bit_length(),
         )  # fmt: skip
-        kernels.add_up[(1,)](losses, total, loss, totals, num_rows, BLOCK=ROWS_AT_ONCE)
+        with branch.beside(branch.current(), losses, number, loss):
+            kernels.add_up[(1,)](losses, number, loss, totals, num_rows, BLOCK=ROWS_AT_ONCE)
         return loss
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         known_one = grad.data_ptr() == _one(grad.device).data_ptr()
-        return (
-            ctx.grad if known_one else ctx.grad * grad.to(ctx.grad.dtype), None, None, None, None
-        )  # fmt: skip
+        of_logits = ctx.grad if known_one else ctx.grad * grad.to(ctx.grad.dtype)
+        return of_logits, None, None, None, None, None

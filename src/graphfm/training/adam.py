@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.ops import compiled
+from graphfm.ops import branch, compiled
 from graphfm.training.settings import Training
 
 NUMBERS_PER_PROGRAM = 1024
@@ -36,10 +36,12 @@ class Adam(torch.optim.Adam):
             return
         for group in self.param_groups:
             changed = [p for p in group["params"] if p.grad is not None]
-            if changed:
-                torch._foreach_add_([self.state[p]["step"] for p in changed], 1)
             for start in range(0, len(changed), MOST_PARAMETERS):
                 self._launch(group, changed[start : start + MOST_PARAMETERS])
+            if changed:
+                steps = [self.state[p]["step"] for p in changed]
+                with branch.beside(branch.current(), *steps):
+                    torch._foreach_add_(steps, 1)
 
     def _by_kernel(self) -> bool:
         """Is everything where a kernel can find it? At first there is no state; torch makes it."""

@@ -6,6 +6,7 @@ import gc
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
+from graphfm.ops.branch import Branch, join
 
 if TYPE_CHECKING:
+    from graphfm.training.drawn import Drawn
     from graphfm.training.trainer import Trainer
 
 logger = logging.getLogger("graphfm")
@@ -57,13 +60,21 @@ class CapturedSteps:
     Nothing is executed twice or for show: the steps before a recording are steps of the training,
     and random numbers go on where they were (`rng` is registered with every recording), so a
     training with capture takes the same steps as one without. A recording holds one step or, as a
-    launch costs time too, a group of them.
+    launch costs time too, a group of them; and a batch is drawn while the step before is taken.
     """
 
     def __init__(
-        self, step: Callable[[Tensor], Tensor], rng: torch.Generator, counts: Counter[str]
+        self,
+        draw: Callable[[Tensor], Drawn],
+        learn: Callable[[Drawn], Tensor],
+        rng: torch.Generator,
+        counts: Counter[str],
     ) -> None:
-        self.step, self.rng, self.counts = step, rng, counts
+        self.draw, self.learn, self.rng, self.counts = draw, learn, rng, counts
+        # the chain of kernels that a step must wait for goes first wherever there is a choice
+        self.trunk = torch.cuda.Stream(rng.device, priority=-1)  # type: ignore[no-untyped-call]
+        self.ahead = torch.cuda.Stream(rng.device)  # type: ignore[no-untyped-call]
+        self.branch: Branch | None = Branch(rng.device)
         self.pool: Any = None  # memory, which the recordings share
         self.recordings = dict[tuple[int, int], Recording]()  # by number of steps, and of seeds
         self.taken = Counter[int]()
@@ -77,7 +88,8 @@ class CapturedSteps:
             if self.taken[seeds.numel()] >= (1 if self.recordings else WARM_UP):
                 self._replay([seeds])
             else:
-                self.step(seeds.clone())  # which begins where kernels like it, as in a recording
+                # a copy begins where kernels like it, as in a recording
+                self.learn(self.draw(seeds.clone()))
             self.taken[seeds.numel()] += 1
 
     def _replay(self, group: Sequence[Tensor]) -> None:
@@ -91,18 +103,45 @@ class CapturedSteps:
 
     def _record(self, num_steps: int, size: int, like: Tensor) -> Recording:
         """Let steps write down what they would do. Nothing is done yet."""
-        graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
-        graph.register_generator_state(self.rng)
         even = size + size % 2  # rows begin at multiples of 16 bytes: one kernel serves them all
         seeds = like.new_empty(num_steps, even)[:, :size].copy_(like)
+        recording = self._recorded(seeds)
+        if self.branch is not None and self.branch.disturbed:
+            self.branch = None  # two layers share a matrix, say, and autograd adds what both want
+            recording = self._recorded(seeds)
+        self.pool = recording.graph.pool()
+        return recording
+
+    def _recorded(self, seeds: Tensor) -> Recording:
+        graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
+        graph.register_generator_state(self.rng)
         gc.collect()  # what dies while a graph is recorded may free memory, which it must not
-        with torch.cuda.graph(graph, pool=self.pool):
-            for row in seeds:
-                self.step(row)
-        self.pool = graph.pool()
+        with (
+            torch.cuda.graph(graph, pool=self.pool, stream=self.trunk),
+            nullcontext() if self.branch is None else self.branch.growing(),
+        ):
+            for drawn in self._drawn(seeds):
+                self.learn(drawn)
+            join()
         counts = self.counts - before
         self.counts.subtract(counts)
         return Recording(graph, seeds, counts)
+
+    def _drawn(self, seeds: Tensor) -> Iterator[Drawn]:
+        """What each step begins with, drawn while the step before it is taken."""
+        drawn, done = self._draw_ahead(seeds[0])
+        for number in range(1, len(seeds) + 1):
+            following = self._draw_ahead(seeds[number]) if number < len(seeds) else None
+            self.trunk.wait_event(done)
+            yield drawn
+            if following is not None:
+                drawn, done = following
+
+    def _draw_ahead(self, seeds: Tensor) -> tuple[Drawn, torch.cuda.Event]:
+        # memory of earlier draws is used again: this waits for the steps that have read them
+        self.ahead.wait_stream(self.trunk)
+        with torch.cuda.stream(self.ahead):
+            return self.draw(seeds), self.ahead.record_event()
 
 
 def groups(batches: Iterable[Tensor], size: int) -> Iterator[list[Tensor]]:

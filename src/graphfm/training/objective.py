@@ -8,7 +8,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from graphfm.data.graph import Graph
 from graphfm.ops import compiled
-from graphfm.ops.loss import mean_cross_entropy
+from graphfm.ops.loss import mean_cross_entropy, number_marked
 
 
 def node_losses(logits: Tensor, y: Tensor) -> Tensor:
@@ -31,23 +31,23 @@ class Objective:
         self, y: Tensor, train_mask: Tensor, ids: Tensor, loss_weight: Tensor | None
     ) -> None:
         self.y, self.train_mask, self.ids, self.loss_weight = y, train_mask, ids, loss_weight
+        # What this loss counts beside those of other batches. Given weights make an estimate of
+        # the mean over all nodes that train.
+        one = torch.ones((), device=ids.device)
+        self.weight = number_marked(ids, train_mask) if loss_weight is None else one
 
     @cached_property
     def trains(self) -> Tensor:
         return self.train_mask[self.ids].float()
-
-    @cached_property
-    def weight(self) -> Tensor:
-        """What this loss counts beside those of other batches."""
-        # given weights make an estimate of the mean over all nodes that train
-        return self.trains.sum() if self.loss_weight is None else self.trains.new_ones(())
 
     def __call__(self, logits: Tensor, totals: Tensor) -> Tensor:
         """The loss. It times `weight`, and `weight`, are added to the two `totals`."""
         if self.loss_weight is not None:
             weight = self.trains * self.loss_weight
         elif self.y.ndim == 1 and compiled.available(logits.device):
-            return mean_cross_entropy(logits, self.ids, self.y, self.train_mask, totals)
+            return mean_cross_entropy(
+                logits, self.ids, self.y, self.train_mask, self.weight, totals
+            )
         else:
             weight = as_mean(self.trains)
         loss = weighted_loss(logits.float(), self.y[self.ids], weight)

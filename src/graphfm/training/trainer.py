@@ -19,11 +19,12 @@ from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
-from graphfm.ops import compiled, fanout
+from graphfm.ops import branch, compiled, fanout
 from graphfm.ops.loss import backward
 from graphfm.tables.device import DeviceTable, places
 from graphfm.training.adam import Adam
 from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
+from graphfm.training.drawn import Drawn, Input
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.loop import Loop
 from graphfm.training.objective import Objective, gradient_norms, micro_f1
@@ -78,7 +79,7 @@ class Trainer:
         self.not_captured = why_not_captured(self)  # the reason, if there is one
         self.take: Callable[[Sequence[Tensor]], None] = self._take
         if self.not_captured is None:
-            self.take = CapturedSteps(self.step, self.rng, self.touched)
+            self.take = CapturedSteps(self.draw, self.learn, self.rng, self.touched)
         self.prepare_seconds = time.perf_counter() - started
 
     def _new_table(self, width: int, *, exact: bool = False, last: bool = False) -> DeviceTable:
@@ -123,12 +124,26 @@ class Trainer:
         with seeded(self.training.seed, self.graph.device):
             return Loop(self, watchers, keeper).run()
 
-    @under_settings
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
+        return self.learn(self.draw(seeds))
+
+    @under_settings
+    def draw(self, seeds: Tensor) -> Drawn:
+        """What a step needs and no other step has a part in."""
         batch = self.method.sampler.sample(seeds, self.rng)
         self.touched.update(nodes=batch.num_inputs, edges=batch.num_edges, steps=1)
-        loss = self.batch_loss(batch)
+        return self._drawn(batch)
+
+    def _drawn(self, batch: Batch) -> Drawn:
+        graph = self.graph
+        objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
+        return Drawn(batch, self._input(batch), objective)
+
+    @under_settings
+    def learn(self, drawn: Drawn) -> Tensor:
+        """One update of the weights."""
+        batch, loss = drawn.batch, self.loss(drawn)
         self.optimizer.zero_grad()
         backward(loss)
         if self.training.clip > 0:
@@ -144,9 +159,12 @@ class Trainer:
 
     def batch_loss(self, batch: Batch) -> Tensor:
         """The loss of a batch; histories are read and written on the way."""
+        return self.loss(self._drawn(batch))
+
+    def loss(self, drawn: Drawn) -> Tensor:
+        """The loss of what was drawn; histories are read and written on the way."""
+        batch, x, objective = drawn.batch, drawn.x, drawn.objective
         graph, estimator = self.graph, self.method.estimator
-        objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
-        x = self._input(batch)
         if estimator.compensation is not None:
             estimator.compensation.scale = objective.weight.clamp(min=1)
         if self.noisy and estimator.records_first:
@@ -158,26 +176,32 @@ class Trainer:
             self._record(x, batch)
         loss = objective(logits, self.totals)
         if estimator.compensation is not None:
+            branch.join()  # the value of the loss may be there
             missing = estimator.compensation.loss()
             loss = loss + (missing - missing.detach())  # a gradient, not a value
         return loss
 
-    def _input(self, batch: Batch) -> Tensor | Rows:
-        """Features of the batch; where a kernel can gather them on the way, not yet read."""
+    def _input(self, batch: Batch) -> Input:
+        """Features of the batch, as the first layer reads them; by a kernel on its way, not yet."""
         if self.gathers and batch.blocks and compiled.available(self.graph.device):
             known = self.method.estimator.first_hop is not None
             if known or fanout.fits(batch.blocks[0]):
-                return Rows(self.x, batch.input_ids)
+                rows = Rows(self.x, batch.input_ids)
+                with rounded(self.training.precision, self.graph.device):
+                    return self.method.estimator.ahead(
+                        self.backbone.layers[0], batch.blocks[0], rows
+                    )
         if self.unread:  # the first layer reads its aggregates, which are known, and no row
             return torch.empty(batch.input_ids.numel(), 0, device=self.graph.device)
         return (self.x if batch.whole else self.x.index_select(0, batch.input_ids)).float()
 
     @torch.no_grad()
-    def _record(self, x: Tensor | Rows, batch: Batch) -> None:
+    def _record(self, x: Input, batch: Batch) -> None:
         """A second pass for the histories alone, so that no dropout gets into them."""
         self.method.estimator.recording = True
         with without_noise(self.backbone), rounded(self.training.precision, self.graph.device):
             self.backbone(x, batch, self.method.estimator)
+        branch.join()  # a pass that follows reads them
 
     @under_settings
     @torch.no_grad()

@@ -232,7 +232,7 @@ def test_whoever_calls_a_method_the_settings_hold(
 
         return look
 
-    monkeypatch.setattr(trainer, "batch_loss", looking(trainer.batch_loss))
+    monkeypatch.setattr(trainer, "loss", looking(trainer.loss))
     monkeypatch.setattr(type(trainer.infer), "__call__", looking(type(trainer.infer).__call__))
     monkeypatch.setattr(trainer, "_encoded", looking(trainer._encoded))
     try:
