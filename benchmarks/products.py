@@ -13,7 +13,8 @@ from torch import Tensor
 from graphfm.ops import product
 
 SHAPES = ((512, 41, 512), (512, 256, 512), (1024, 256, 512), (2048, 256, 512), (4096, 256, 512),
-          (8192, 256, 512), (163_000, 256, 256), (163_000, 47, 256))  # fmt: skip
+          (8192, 256, 512), (1024, 256, 1204), (4096, 256, 1204), (163_000, 256, 256),
+          (163_000, 47, 256))  # fmt: skip
 IN_A_GRAPH, REPLAYS = 20, 10
 
 
@@ -56,9 +57,15 @@ def main() -> None:
         )
         show(
             "gradient of the rows",
-            lambda g=grad, w=weight: product.multiply(g, w.t(), relu=False),
+            lambda g=grad, w=weight: product.multiply_back(g, w),
             lambda g=grad, w=weight: g @ w,
             grad.double() @ weight.double(),
+        )
+        show(
+            "gradient of the matrix",
+            lambda g=grad, x=rows: product.gradients(x, product.turn(g, None)[1])[0],
+            lambda g=grad, x=rows: g.t() @ x,
+            grad.double().t() @ rows.double(),
         )
 
 

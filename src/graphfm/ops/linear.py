@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from graphfm.ops import compiled, product
+from graphfm.ops import branch, compiled, product
 
 ROWS, COLUMNS = 32, 128  # of a tile
 MANY_PARTS = 512  # to add up by one program for a few columns
@@ -16,7 +16,7 @@ MOST_ROWS = 1 << 18  # above it the time goes into the products, and memory matt
 def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
     """`x @ weight.T + bias`, and its positive part if wanted."""
     kernels = compiled.available(x.device) and x.dtype == torch.float32
-    if kernels and x.size(0) <= MOST_ROWS and not torch.is_autocast_enabled(x.device.type):
+    if kernels and 0 < x.size(0) <= MOST_ROWS and not torch.is_autocast_enabled(x.device.type):
         out: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
         return out
     out = functional.linear(x, weight, bias)
@@ -24,7 +24,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """ReLU's gradient and the bias's sums in one kernel between the products."""
+    """A few kernels around the products; gradients of the weights go on a branch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
@@ -35,39 +35,56 @@ class _Linear(torch.autograd.Function):
         else:
             out = torch.addmm(bias, x, weight.t())
             out = out.relu_() if relu else out
-        ctx.relu = relu
+        ctx.relu, ctx.parameters, ctx.branch = relu, (weight, bias), branch.current()
         ctx.save_for_backward(x, weight, out if relu else x)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
         x, weight, out = ctx.saved_tensors
-        grad, sums = _mask_and_sum(grad.contiguous(), out, relu=ctx.relu)
-        rows = _times(grad, weight) if ctx.needs_input_grad[0] else None
-        return rows, grad.t() @ x, sums, None
+        grad, out = grad.contiguous(), out if ctx.relu else None
+        goes_on, leaves = ctx.needs_input_grad[0], all(p.is_leaf for p in ctx.parameters)
+        aside = ctx.branch if goes_on and leaves else None
+        if product.exact():
+            grad, turned = product.turn(grad, out)
+            with branch.beside(aside, turned, x):
+                found = product.gradients(x, turned)
+        else:
+            grad, sums = _mask_and_sum(grad, out)
+            with branch.beside(aside, grad, sums, x):
+                found = grad.t() @ x, _added_up(sums)
+        if aside is not None:
+            aside.hand_out(ctx.parameters, found)
+        return _back(grad, weight) if goes_on else None, *found, None
 
 
-def _times(grad: Tensor, weight: Tensor) -> Tensor:
+def _back(grad: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of the rows that were multiplied."""
     if product.fits(grad, weight.t()):
-        return product.multiply(grad, weight.t(), relu=False)
+        return product.multiply_back(grad, weight)
     return grad @ weight
 
 
-def _mask_and_sum(grad: Tensor, out: Tensor, *, relu: bool) -> tuple[Tensor, Tensor]:
-    """The gradient before the ReLU, and its sum over the rows."""
+def _mask_and_sum(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
+    """A gradient, before the ReLU if that made `out`; and its sums over some rows each."""
     from graphfm.ops import kernels_step as kernels
 
     num_rows, width = grad.shape
-    parts = -(-num_rows // ROWS)
-    sums = grad.new_empty(parts, width)
-    masked = torch.empty_like(grad) if relu else grad
-    kernels.mask_and_sum[(parts, -(-width // COLUMNS))](
-        grad, out, masked, sums, num_rows, width, RELU=relu, ROWS=ROWS, BLOCK=COLUMNS
-    )
-    if parts == 1:
-        return masked, sums[0]
+    sums = grad.new_empty(-(-num_rows // ROWS), width)
+    masked = grad if out is None else torch.empty_like(grad)
+    kernels.mask_and_sum[(sums.size(0), -(-width // COLUMNS))](
+        grad, grad if out is None else out, masked, sums, num_rows, width,
+        RELU=out is not None, ROWS=ROWS, BLOCK=COLUMNS,
+    )  # fmt: skip
+    return masked, sums
+
+
+def _added_up(sums: Tensor) -> Tensor:
+    from graphfm.ops import kernels_step as kernels
+
+    parts, width = sums.shape
     if parts > MANY_PARTS:
-        return masked, sums.sum(0)
-    total = grad.new_empty(width)
+        return sums.sum(0)
+    total = sums.new_empty(width)
     kernels.sum_parts[(-(-width // 32),)](sums, total, parts, width, ROWS=64, BLOCK=32)
-    return masked, total
+    return total

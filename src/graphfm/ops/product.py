@@ -12,20 +12,27 @@ from torch import Tensor
 
 from graphfm.ops import compiled
 
-# Rows, columns and inner width of a tile, and stages of loads, by the number of 64 x 32 tiles.
+# Of a tile: both sides, the inner width, and stages of loads, by the number of 64 x 32 tiles.
 SMALL, MEDIUM, LARGE = (64, 32, 64, 4), (64, 64, 64, 3), (64, 128, 32, 4)
 MOST_SMALL, MOST_MEDIUM = 264, 4096
 LEAST = 64  # below it there is too little to multiply
+# Of a matrix's gradient: columns and rows of a tile, the inner width, and warps.
+GRADIENT, NARROW_GRADIENT = (128, 128, 32, 8), (128, 64, 32, 4)
+PROGRAMS = 132  # that run at once
+TURN_ROWS, TURN_COLUMNS = 32, 64
+SUM_PARTS, SUM_COLUMNS = 8, 256
+
+
+def exact() -> bool:
+    """Must products have all digits of float32?"""
+    return torch.get_float32_matmul_precision() == "highest"
 
 
 def fits(rows: Tensor, weight: Tensor) -> bool:
     """Is `multiply` faster than the library, and as exact as is asked?"""
-    exact = torch.get_float32_matmul_precision() == "highest"
     plain = rows.dtype == torch.float32 and rows.stride(1) == 1 and rows.size(0) > 0
-    small = _tile(rows.size(0), weight.size(0)) == SMALL
-    pays = weight.size(1) >= LEAST and (weight.size(0) >= LEAST or not small)
-    turned = weight.stride(1) != 1  # then its tiles are turned round on the way
-    return exact and plain and pays and (small or not turned) and compiled.available(rows.device)
+    pays = weight.size(1) >= LEAST
+    return exact() and plain and pays and compiled.available(rows.device)
 
 
 def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool) -> Tensor:
@@ -35,21 +42,105 @@ def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: 
     return out
 
 
+def multiply_back(rows: Tensor, weight: Tensor) -> Tensor:
+    """`rows @ weight`."""
+    from graphfm.ops import kernels_product as kernels
+
+    weight = weight.contiguous()
+    num_rows, (inner_width, width) = rows.size(0), weight.shape
+    out = torch.empty(num_rows, width, device=rows.device)
+    tile_columns, tile_rows, inner, stages = _tile(width, num_rows)
+    kernels.turned_product[(-(-num_rows // tile_rows), -(-width // tile_columns))](
+        rows,
+        weight,
+        out,
+        num_rows,
+        IN=inner_width,
+        OUT=width,
+        STRIDE=rows.stride(0),
+        PRECISION="tf32x3",
+        ROWS=tile_rows,
+        COLUMNS=tile_columns,
+        INNER=inner,
+        num_warps=4,
+        num_stages=stages,
+    )
+    return out
+
+
 def put_product(
     out: Tensor, ids: Tensor, weight: Tensor, bias: Tensor, rows: Tensor, *, relu: bool
 ) -> None:
     """`out[ids] = rows[ids] @ weight.T + bias`, of two tables in any floating-point type."""
-    exact = torch.get_float32_matmul_precision() == "highest"
-    exact = exact and not torch.is_autocast_enabled(out.device.type)
-    _launch(out, rows, ids, weight, bias, relu, "tf32x3" if exact else "tf32")
+    all_digits = exact() and not torch.is_autocast_enabled(out.device.type)
+    _launch(out, rows, ids, weight, bias, relu, "tf32x3" if all_digits else "tf32")
 
 
-def _tile(num_rows: int, width: int) -> tuple[int, int, int, int]:
-    """The largest of the tiles that still keeps the machine busy."""
-    number = -(-num_rows // SMALL[0]) * -(-width // SMALL[1])
+def turn(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
+    """A gradient, before the ReLU if that made `out`; and it transposed, for `gradients`."""
+    from graphfm.ops import kernels_product as kernels
+
+    num_rows, width = grad.shape
+    masked = grad if out is None else torch.empty_like(grad)
+    turned = grad.new_empty(2, width, -(-num_rows // 16) * 16)
+    kernels.mask_and_turn[(-(-turned.size(2) // TURN_ROWS), -(-width // TURN_COLUMNS))](
+        grad,
+        grad if out is None else out,
+        masked,
+        turned,
+        num_rows,
+        width,
+        turned.stride(1),
+        RELU=out is not None,
+        ROWS=TURN_ROWS,
+        BLOCK=TURN_COLUMNS,
+    )
+    return masked, turned
+
+
+def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
+    """Of `rows @ weight.T + bias`: the gradients of both, from what `turn` made of its own."""
+    from graphfm.ops import kernels_product as kernels
+    from graphfm.ops.kernels_step import sum_parts
+
+    rows = rows if rows.stride(1) == 1 else rows.contiguous()
+    (num_rows, width), num_out = rows.shape, turned.size(1)
+    columns, outs, inner, warps = GRADIENT if num_out > LEAST else NARROW_GRADIENT
+    tiles = -(-width // columns), -(-num_out // outs)
+    chunk = max(LEAST, -(-num_rows // max(1, PROGRAMS // (tiles[0] * tiles[1]))))
+    chunk = -(-chunk // inner) * inner
+    parts = rows.new_empty(-(-num_rows // chunk), num_out * (width + 1))
+    kernels.gradient[(*tiles, parts.size(0))](
+        rows,
+        turned,
+        parts,
+        num_rows,
+        turned.stride(1),
+        chunk,
+        IN=width,
+        OUT=num_out,
+        STRIDE=rows.stride(0),
+        ROWS=outs,
+        COLUMNS=columns,
+        INNER=inner,
+        num_warps=warps,
+        num_stages=3,
+    )
+    total = parts[0]
+    if parts.size(0) > 1:
+        total = torch.empty_like(total)
+        sum_parts[(-(-total.numel() // SUM_COLUMNS),)](
+            parts, total, parts.size(0), total.numel(), ROWS=SUM_PARTS, BLOCK=SUM_COLUMNS
+        )
+    return total[: num_out * width].view(num_out, width), total[num_out * width :]
+
+
+def _tile(first: int, second: int) -> tuple[int, int, int, int]:
+    """The largest of the tiles that still keeps the machine busy, for a result of these sides."""
+    number = -(-first // SMALL[0]) * -(-second // SMALL[1])
     if number <= MOST_SMALL:
         return SMALL
-    return LARGE if number > MOST_MEDIUM and width > MEDIUM[1] else MEDIUM
+    return LARGE if number > MOST_MEDIUM and second > MEDIUM[1] else MEDIUM
 
 
 def _launch(
