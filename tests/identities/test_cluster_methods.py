@@ -196,7 +196,7 @@ def test_a_network_that_reads_h0_later_is_given_its_rows(graph, monkeypatch, nam
     monkeypatch.setattr("graphfm.backbones.gcn.GCN.reads_h0", True)
     trainer = trainer_of(graph, "gcn", METHODS[name](parts=4), layers=3, dropout=0.0)
     batch = batch_of(trainer, 0)
-    torch.testing.assert_close(trainer._input(batch), graph.x[batch.input_ids])
+    torch.testing.assert_close(trainer.features(batch), graph.x[batch.input_ids])
 
 
 @pytest.mark.parametrize("partial", ["rescaled", "sum"])

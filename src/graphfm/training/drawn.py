@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-from graphfm.batch import Batch, Rows
-from graphfm.ops.fanout import Combined
+from graphfm.batch import Batch
+from graphfm.training.features import Input
 from graphfm.training.objective import Objective
-
-Input = Tensor | Rows | Combined  # features, where they lie, or what the first layer makes of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,26 +12,27 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 
 from graphfm.backbones.base import Backbone
-from graphfm.batch import Batch, Rows
+from graphfm.batch import Batch
 from graphfm.data.graph import Graph
 from graphfm.diagnostics.staleness import AgeMeter
 from graphfm.estimators.step import LayerStep
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
-from graphfm.ops import branch, compiled, fanout
+from graphfm.ops import branch, compiled
 from graphfm.ops.loss import backward
 from graphfm.tables.device import DeviceTable, places
 from graphfm.training.adam import Adam
 from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
-from graphfm.training.drawn import Drawn, Input
+from graphfm.training.drawn import Drawn
+from graphfm.training.features import Features, Input
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.loop import Loop
 from graphfm.training.objective import Objective, gradient_norms, micro_f1
 from graphfm.training.position import Position
 from graphfm.training.precision import rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
-from graphfm.training.start import check_trainable, seeded, under_settings
+from graphfm.training.start import as_set, check_trainable, seeded, under_settings
 from graphfm.training.watcher import Score, Watcher
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class Trainer:
         method.estimator.begin(self._encoded)
         dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
         self.noisy = method.estimator.keeps_history and dropout
-        self._how_features_are_read()
+        with as_set(self.training):
+            self.features = Features(self.x, backbone, method, self.training.precision)
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
             self.ages = AgeMeter(
@@ -106,19 +108,6 @@ class Trainer:
                 table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
-    @under_settings
-    def _how_features_are_read(self) -> None:
-        """By a kernel on its way (`gathers`), where they lie, not at all (`unread`), or copied."""
-        backbone, estimator = self.backbone, self.method.estimator
-        first = backbone.layers[0] if backbone.begins_linear else None
-        self.gathers = first is not None and first.sums and (first.joins or not first.residual)
-        self.gathers = self.gathers and estimator.has_kernel
-        known = estimator.first_hop is not None
-        known = known and not (backbone.joins_layers or backbone.reads_h0)
-        self.unread = known and first is not None and first.affine() is not None
-        plain = self.x.dtype == torch.float32 and self.x.device.type == "cpu"
-        self.method.sampler.reads_in_place = self.gathers and plain
-
     def fit(self, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
         with seeded(self.training.seed, self.graph.device):
@@ -138,7 +127,7 @@ class Trainer:
     def _drawn(self, batch: Batch) -> Drawn:
         graph = self.graph
         objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
-        return Drawn(batch, self._input(batch), objective)
+        return Drawn(batch, self.features(batch), objective)
 
     @under_settings
     def learn(self, drawn: Drawn) -> Tensor:
@@ -180,20 +169,6 @@ class Trainer:
             missing = estimator.compensation.loss()
             loss = loss + (missing - missing.detach())  # a gradient, not a value
         return loss
-
-    def _input(self, batch: Batch) -> Input:
-        """Features of the batch, as the first layer reads them; by a kernel on its way, not yet."""
-        if self.gathers and batch.blocks and compiled.available(self.graph.device):
-            known = self.method.estimator.first_hop is not None
-            if known or fanout.fits(batch.blocks[0]):
-                rows = Rows(self.x, batch.input_ids)
-                with rounded(self.training.precision, self.graph.device):
-                    return self.method.estimator.ahead(
-                        self.backbone.layers[0], batch.blocks[0], rows
-                    )
-        if self.unread:  # the first layer reads its aggregates, which are known, and no row
-            return torch.empty(batch.input_ids.numel(), 0, device=self.graph.device)
-        return (self.x if batch.whole else self.x.index_select(0, batch.input_ids)).float()
 
     @torch.no_grad()
     def _record(self, x: Input, batch: Batch) -> None:
