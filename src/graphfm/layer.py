@@ -53,7 +53,10 @@ class GraphLayer(nn.Module, ABC):
 
     @abstractmethod
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
-        """Turn each target's aggregate into its output. Row-wise, batch statistics aside."""
+        """Turn each target's aggregate into its output. Row-wise, batch statistics aside.
+
+        What it is given may be read once more, so nothing of it is changed in place.
+        """
 
     def product(self, rows: Tensor, weight: Tensor, bias: Tensor, targets: Targets) -> Tensor:
         """Rows times a matrix, plus a bias, and `finish`, at once where that can be."""

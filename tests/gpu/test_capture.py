@@ -100,6 +100,66 @@ def test_gradients_go_on_a_branch_unless_autograd_adds_to_them(make_graph):
         assert (found["on"][0].take.branch is None) == shared
 
 
+def halve(gradient):
+    gradient.mul_(0.5)
+
+
+@pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_hooks_see_gradients_that_are_there(make_graph, kind):
+    graph, found = make_graph(num_nodes=600, num_edges=4000), {}
+    for capture in ("on", "off"):
+        options = {"method": "graphfm-ib", "layers": 3, "batch_size": 17, "capture": capture}
+        trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
+        for parameter in trainer.backbone.parameters():
+            if kind == "register_hook":
+                parameter.register_hook(halve)
+            else:
+                parameter.register_post_accumulate_grad_hook(lambda p: halve(p.grad))
+        with seeded(0, trainer.graph.device):
+            found[capture] = trainer, [trainer.epoch() for _ in range(3)]
+    assert_same(found["on"], found["off"])
+
+
+def test_frozen_parameters_leave_the_branch(make_graph):
+    graph, found = make_graph(num_nodes=600, num_edges=4000), {}
+    for capture in ("on", "off"):
+        options = {"method": "graphfm-ib", "layers": 3, "batch_size": 17, "capture": capture}
+        trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
+        trainer.backbone.layers[1].weight.requires_grad_(False)
+        trainer.backbone.layers[2].bias.requires_grad_(False)
+        with seeded(0, trainer.graph.device):
+            found[capture] = trainer, [trainer.epoch() for _ in range(3)]
+    assert_same(found["on"], found["off"])
+    assert found["on"][0].take.branch is not None
+
+
+@pytest.mark.parametrize("where", ["draw", "backward"])
+def test_an_error_in_a_recording_is_the_one_that_is_raised(make_graph, monkeypatch, where):
+    """Memory may run out there, and advice depends on its being known."""
+    graph = make_graph(num_nodes=600, num_edges=4000)
+    options = {"method": "graphfm-ib", "batch_size": 17, "capture": "on"}
+    trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
+
+    def fails_in_a_recording(do):
+        def maybe(*given):
+            result = do(*given)
+            if torch.cuda.is_current_stream_capturing():
+                raise torch.OutOfMemoryError("no more")
+            return result
+
+        return maybe
+
+    if where == "draw":
+        monkeypatch.setattr(trainer.take, "draw", fails_in_a_recording(trainer.take.draw))
+    else:
+        monkeypatch.setattr(trainer.optimizer, "step", fails_in_a_recording(trainer.optimizer.step))
+    with pytest.raises(torch.OutOfMemoryError, match="no more"):
+        trainer.epoch()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    monkeypatch.undo()
+    assert trained(graph, method="graphfm-ib", capture="on")[0].not_captured is None
+
+
 def test_a_schedule_reaches_the_recorded_steps(make_graph):
     graph = make_graph(num_nodes=600, num_edges=4000)
     steady, _ = trained(graph, method="graphfm-ib", epochs=6, capture="on")

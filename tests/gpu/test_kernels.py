@@ -189,6 +189,18 @@ def test_products_have_the_same_bits_beside_other_work(shape):
     assert len(others) == 20
 
 
+@pytest.mark.parametrize("bits", [0x7FFFFFFF, 0x7FC00000, -1])  # a GPU's NaN, a CPU's, another
+@pytest.mark.parametrize("where", ["rows", "gradient"])
+def test_gradients_of_what_is_not_a_number_are_none(bits, where):
+    rows, grad = torch.ones(20, 70, device=DEVICE), torch.ones(20, 5, device=DEVICE)
+    (rows if where == "rows" else grad).view(torch.int32)[3, 2] = bits
+    of_weight, of_bias = product.gradients(rows, product.turn(grad, None)[1])
+    want = grad.t() @ rows
+    assert want.isnan().any()
+    assert torch.equal(of_weight.isnan(), want.isnan())
+    assert torch.equal(of_bias.isnan(), grad.sum(0).isnan())
+
+
 def test_what_is_not_a_number_stays_so():
     rows = torch.ones(3, 64, device=DEVICE)
     rows[1, 5] = torch.nan

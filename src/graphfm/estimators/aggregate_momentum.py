@@ -98,7 +98,7 @@ class AggregateMomentum(Estimator):
 
     @property
     def first_unlearned(self) -> bool:
-        return 0 not in self.histories
+        return self.has_kernel and 0 not in self.histories
 
     def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
         momentum = self._momentum(depth)

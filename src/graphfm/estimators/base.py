@@ -153,7 +153,10 @@ class Exact(Estimator):
     """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
 
     combines: ClassVar[bool] = True
-    first_unlearned = True
+
+    @property
+    def first_unlearned(self) -> bool:
+        return self.has_kernel
 
     def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
         return fanout.combine(h, block, join=layer.joins, known=self._known(depth))

@@ -21,8 +21,8 @@ _current: ContextVar[Branch | None] = ContextVar("branch", default=None)
 class Branch:
     """A second stream of a recording, from where it leaves the first to where the two meet."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    def __init__(self, stream: torch.cuda.Stream) -> None:
+        self.stream = stream
         self.busy = False  # was anything launched that the first stream has not waited for?
         self.read = list[Tensor]()  # memory that the first stream must not use again before `join`
         self.gradients = list[tuple[Tensor, Tensor]]()  # of parameters, as they were handed out
@@ -63,6 +63,12 @@ class Branch:
         self.busy = False
         self.read.clear()
         self.gradients.clear()
+
+
+def may_wait(parameter: Tensor) -> bool:
+    """May the gradient of a parameter come late: does nobody read it as soon as it is there?"""
+    hooks = parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)
+    return parameter.is_leaf and not hooks
 
 
 def current() -> Branch | None:

@@ -93,7 +93,7 @@ def gradient(
         changes = tl.load(right, there, other=0.0)  # behind the last row are zeros
         rest = tl.load(right + OUT * stride.to(tl.int64), there, other=0.0)
         lead = leading(values)
-        some = tl.dot(leading(values - lead), changes, input_precision="tf32")
+        some = tl.dot(values - lead, changes, input_precision="tf32")
         some = tl.dot(lead, rest, some, input_precision="tf32")
         total += tl.dot(lead, changes, some, input_precision="tf32")
         sums += changes + rest
@@ -123,11 +123,14 @@ def mask_and_turn(
     inside = (col < width)[:, None] & (row < stride)[None, :]
     lead = leading(value)
     tl.store(place, lead, inside)
-    tl.store(place + width * stride.to(tl.int64), leading(value - lead), inside)
+    tl.store(place + width * stride.to(tl.int64), value - lead, inside)
 
 
 @triton.jit
 def leading(value):
-    """The nearest number of TF32: the first 10 of the 23 digits behind the point."""
+    """The nearest number of TF32: the first 10 of the 23 digits behind the point.
+
+    Of what is not a number it may make one; then the rest, `value - leading(value)`, is none.
+    """
     bits = value.to(tl.uint32, bitcast=True) + 0x1000
     return (bits & 0xFFFFE000).to(tl.float32, bitcast=True)

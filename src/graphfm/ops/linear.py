@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from graphfm.ops import branch, compiled, product
@@ -40,11 +41,14 @@ class _Linear(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, out = ctx.saved_tensors
+        goes_on, *wanted = ctx.needs_input_grad[:3]
+        parameters = [p for p, want in zip(ctx.parameters, wanted, strict=True) if want]
+        may_wait = goes_on and all(branch.may_wait(p) for p in parameters)
+        aside = ctx.branch if may_wait else None
         grad, out = grad.contiguous(), out if ctx.relu else None
-        goes_on, leaves = ctx.needs_input_grad[0], all(p.is_leaf for p in ctx.parameters)
-        aside = ctx.branch if goes_on and leaves else None
         if product.exact():
             grad, turned = product.turn(grad, out)
             with branch.beside(aside, turned, x):
@@ -54,7 +58,7 @@ class _Linear(torch.autograd.Function):
             with branch.beside(aside, grad, sums, x):
                 found = grad.t() @ x, _added_up(sums)
         if aside is not None:
-            aside.hand_out(ctx.parameters, found)
+            aside.hand_out(parameters, [g for g, want in zip(found, wanted, strict=True) if want])
         return _back(grad, weight) if goes_on else None, *found, None
 
 

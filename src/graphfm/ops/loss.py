@@ -1,4 +1,4 @@
-"""The mean loss of a batch and its gradient, in three launches."""
+"""The mean loss of a batch and its gradient, in a few launches."""
 
 import warnings
 from functools import cache

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -71,10 +72,9 @@ class CapturedSteps:
         counts: Counter[str],
     ) -> None:
         self.draw, self.learn, self.rng, self.counts = draw, learn, rng, counts
-        # the chain of kernels that a step must wait for goes first wherever there is a choice
-        self.trunk = torch.cuda.Stream(rng.device, priority=-1)  # type: ignore[no-untyped-call]
-        self.ahead = torch.cuda.Stream(rng.device)  # type: ignore[no-untyped-call]
-        self.branch: Branch | None = Branch(rng.device)
+        self.trunk, self.ahead, beside = _streams(rng.device)
+        self.draws = False  # does the recording being made have draws on the stream ahead?
+        self.branch: Branch | None = Branch(beside)
         self.pool: Any = None  # memory, which the recordings share
         self.recordings = dict[tuple[int, int], Recording]()  # by number of steps, and of seeds
         self.taken = Counter[int]()
@@ -108,6 +108,7 @@ class CapturedSteps:
         recording = self._recorded(seeds)
         if self.branch is not None and self.branch.disturbed:
             self.branch = None  # two layers share a matrix, say, and autograd adds what both want
+            del recording
             recording = self._recorded(seeds)
         self.pool = recording.graph.pool()
         return recording
@@ -120,9 +121,12 @@ class CapturedSteps:
             torch.cuda.graph(graph, pool=self.pool, stream=self.trunk),
             nullcontext() if self.branch is None else self.branch.growing(),
         ):
-            for drawn in self._drawn(seeds):
-                self.learn(drawn)
-            join()
+            try:
+                for drawn in self._drawn(seeds):
+                    self.learn(drawn)
+                    del drawn  # which frees memory for one that is yet to be drawn
+            finally:  # with loose ends no recording can end, and an error would be lost in another
+                self._meet()
         counts = self.counts - before
         self.counts.subtract(counts)
         return Recording(graph, seeds, counts)
@@ -140,8 +144,28 @@ class CapturedSteps:
     def _draw_ahead(self, seeds: Tensor) -> tuple[Drawn, torch.cuda.Event]:
         # memory of earlier draws is used again: this waits for the steps that have read them
         self.ahead.wait_stream(self.trunk)
+        self.draws = True
         with torch.cuda.stream(self.ahead):
             return self.draw(seeds), self.ahead.record_event()
+
+    def _meet(self) -> None:
+        """Let the trunk wait for all that has left it."""
+        if self.draws:
+            self.trunk.wait_stream(self.ahead)
+            self.draws = False
+        join()
+
+
+@cache
+def _streams(device: torch.device) -> tuple[torch.cuda.Stream, ...]:
+    """Of all recordings: the trunk, one for draws ahead, one for a branch.
+
+    What a step must wait for is on the trunk, and goes first wherever there is a choice.
+    """
+    return tuple(
+        torch.cuda.Stream(device, priority=priority)  # type: ignore[no-untyped-call]
+        for priority in (-1, 0, 0)
+    )
 
 
 def groups(batches: Iterable[Tensor], size: int) -> Iterator[list[Tensor]]:

@@ -33,8 +33,11 @@ class Objective:
         self.y, self.train_mask, self.ids, self.loss_weight = y, train_mask, ids, loss_weight
         # What this loss counts beside those of other batches. Given weights make an estimate of
         # the mean over all nodes that train.
-        one = torch.ones((), device=ids.device)
-        self.weight = number_marked(ids, train_mask) if loss_weight is None else one
+        self.weight: Tensor
+        if loss_weight is None:
+            self.weight = number_marked(ids, train_mask)
+        else:
+            self.weight = torch.ones((), device=ids.device)
 
     @cached_property
     def trains(self) -> Tensor:
