@@ -11,6 +11,8 @@ that costs less than a mask.
 import triton
 import triton.language as tl
 
+from graphfm.ops.kernels_step import before_relu
+
 
 @triton.jit(do_not_specialize=["num_rows"])
 def product(
@@ -112,13 +114,7 @@ def mask_and_turn(
     """The gradient before a ReLU, and its transpose: leading parts, and behind them the rest."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = (row < num_rows)[:, None] & (col < width)[None, :]
-    place = row.to(tl.int64)[:, None] * width + col[None, :]
-    value = tl.load(grad + place, inside, other=0.0)
-    if RELU:
-        value = tl.where(tl.load(out + place, inside, other=0.0) > 0, value, 0.0)
-        tl.store(result + place, value, inside)
-    value = value.T
+    value = before_relu(grad, out, result, row, col, num_rows, width, RELU).T
     place = turned + col.to(tl.int64)[:, None] * stride + row[None, :]
     inside = (col < width)[:, None] & (row < stride)[None, :]
     lead = leading(value)

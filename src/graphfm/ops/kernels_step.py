@@ -50,13 +50,20 @@ def mask_and_sum(
     """The gradient before a ReLU, and the sums of its columns over some rows."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    value = before_relu(grad, out, result, row, col, num_rows, width, RELU)
+    tl.store(sums + tl.program_id(0) * width + col, tl.sum(value, 0), col < width)
+
+
+@triton.jit
+def before_relu(grad, out, result, row, col, num_rows, width, RELU: tl.constexpr):
+    """A tile of a gradient; where a ReLU made `out`, of that before it, which is written too."""
     inside = (row < num_rows)[:, None] & (col < width)[None, :]
     place = row.to(tl.int64)[:, None] * width + col[None, :]
     value = tl.load(grad + place, inside, other=0.0)
     if RELU:
         value = tl.where(tl.load(out + place, inside, other=0.0) > 0, value, 0.0)
         tl.store(result + place, value, inside)
-    tl.store(sums + tl.program_id(0) * width + col, tl.sum(value, 0), col < width)
+    return value
 
 
 @triton.jit(do_not_specialize=["num_parts"])
