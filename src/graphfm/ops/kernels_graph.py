@@ -116,15 +116,9 @@ def combine(
         if PLACED:
             node = tl.load(places + node).to(tl.int64)
         count = tl.load(visits + node) + 1.0
-        blend = tl.full([], 1.0, tl.float64) * beta
-        if FRESH:
-            blend = blend / (1.0 - tl.exp(count.to(tl.float64) * log_keep))
-            blend = tl.where(count == 1.0, 1.0, blend)
-        part = blend.to(tl.float32)
+        part = share_of_fresh(count, beta, log_keep, FRESH)
         old = tl.load(past + node * width + col, inside, other=0.0).to(tl.float32)
-        low = old + part * (total - old)
-        high = total - (total - old) * (1.0 - part)
-        total = tl.where(part < 0.5, low, high)
+        total = moved(old, total, part)
         if tl.program_id(1) == 0:
             tl.store(share + target, part)
             tl.store(seen + target, count)
@@ -132,6 +126,24 @@ def combine(
     tl.store(out + target * stride + col, total, inside)
     if JOIN:
         tl.store(out + target * stride + width + col, mine, inside)
+
+
+@triton.jit
+def share_of_fresh(count, beta, log_keep, FRESH: tl.constexpr):
+    """How much of a fresh value goes into a history at this visit."""
+    share = tl.full([], 1.0, tl.float64) * beta
+    if FRESH:
+        share = share / (1.0 - tl.exp(count.to(tl.float64) * log_keep))
+        share = tl.where(count == 1.0, 1.0, share)
+    return share.to(tl.float32)
+
+
+@triton.jit
+def moved(old, new, share):
+    """What lies between two values, as `torch.lerp` computes it."""
+    low = old + share * (new - old)
+    high = new - (new - old) * (1.0 - share)
+    return tl.where(share < 0.5, low, high)
 
 
 @triton.jit(do_not_specialize=["num_dst"])
@@ -195,9 +207,7 @@ def put(
     if BLEND:
         old = tl.load(place, inside, other=0.0).to(tl.float32)
         part = tl.load(shares + row)
-        low = old + part * (value - old)
-        high = value - (value - old) * (1.0 - part)
-        value = tl.where(part < 0.5, low, high)
+        value = moved(old, value, part)
     tl.store(place, value, inside)
 
 
