@@ -178,7 +178,8 @@ def test_products_have_the_same_bits_beside_other_work(shape):
     with torch.cuda.graph(graph, stream=trunk):
         beside.wait_stream(trunk)
         with torch.cuda.stream(beside):
-            others = [table.index_select(0, ids) for _ in range(20)]
+            for _ in range(20):
+                table.index_select(0, ids)
         for _ in range(20):
             for found, wanted in zip(all_products(), want, strict=True):
                 wrong += (found != wanted).any()
@@ -186,7 +187,6 @@ def test_products_have_the_same_bits_beside_other_work(shape):
     for _ in range(50):
         graph.replay()
     assert int(wrong) == 0
-    assert len(others) == 20
 
 
 @pytest.mark.parametrize("bits", [0x7FFFFFFF, 0x7FC00000, -1])  # a GPU's NaN, a CPU's, another
