@@ -166,14 +166,19 @@ def test_an_interrupted_write_leaves_those_before(kept, monkeypatch, written):
     assert number_of(kept) == 3
 
 
+def interrupted_in(place, interrupt, kept, monkeypatch):
+    """Write a fourth checkpoint, with a function that interrupts at some place of it."""
+    with monkeypatch.context() as patched:
+        patched.setattr(place, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            kept.write(ROWS, {"number": 4})
+
+
 def test_one_interrupted_between_its_two_files_is_not_one(kept, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr("graphfm.training.checkpoints._sha256", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            kept.write(ROWS, {"number": 4})
+    interrupted_in("graphfm.training.checkpoints._sha256", interrupt, kept, monkeypatch)
     assert number_of(kept) == 3
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
 
@@ -183,10 +188,7 @@ def test_one_interrupted_after_its_two_files_is_one(kept, monkeypatch):
         if (kept.folder / "4.json").exists():
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr("graphfm.files._sync", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            kept.write(ROWS, {"number": 4})
+    interrupted_in("graphfm.files._sync", interrupt, kept, monkeypatch)
     assert number_of(kept) == 4
 
 
