@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from graphfm.data.adjacency import Adjacency
-from graphfm.ops import compiled, product
+from graphfm.ops import ahead, compiled, product
 from graphfm.ops.linear import linear
 from graphfm.ops.loss import backward, mean_cross_entropy, number_marked
 from graphfm.ops.rows import put_rows
@@ -153,6 +153,27 @@ def test_gradients_of_weights_are_as_exact_as_the_librarys(shape):
     library = (grad.t() @ rows).double()
     assert (of_weight.double() - want).abs().max() <= 2 * (library - want).abs().max() + 1e-6
     torch.testing.assert_close(of_bias, grad.sum(0), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.skipif(compiled.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.parametrize("num_rows", [40, 300, 3000])
+@pytest.mark.parametrize("relu", [True, False])
+def test_gradients_find_their_kernels_compiled(monkeypatch, num_rows, relu):
+    """A layer of a shape that no other test has; what its gradient takes was expected."""
+    triton = pytest.importorskip("triton")
+    x = torch.randn(num_rows, 88 + 16 * relu, device=DEVICE, requires_grad=True)
+    weight = torch.randn(num_rows // 20 + 65, x.size(1), device=DEVICE, requires_grad=True)
+    bias = torch.randn(weight.size(0), device=DEVICE, requires_grad=True)
+    compiling = []
+    monkeypatch.setattr(
+        triton.knobs.runtime, "jit_cache_hook", lambda **given: compiling.append(given["fn"].name)
+    )
+    out = linear(x, weight, bias, relu=relu)
+    ahead.settle()
+    assert {"gradient", "turned_product"} <= set(compiling)
+    compiling.clear()
+    out.sum().backward()
+    assert not compiling
 
 
 @pytest.mark.skipif(compiled.INTERPRETED, reason="nothing runs beside it")

@@ -36,6 +36,9 @@ class _Linear(torch.autograd.Function):
         else:
             out = torch.addmm(bias, x, weight.t())
             out = out.relu_() if relu else out
+        if any(ctx.needs_input_grad) and product.exact():
+            goes_on = ctx.needs_input_grad[0]
+            product.expect_gradients(x, weight, out, relu=relu, of_rows=goes_on)
         ctx.relu, ctx.parameters, ctx.branch = relu, (weight, bias), branch.current()
         ctx.save_for_backward(x, weight, out if relu else x)
         return out

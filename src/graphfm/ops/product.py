@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from graphfm.ops import compiled
+from graphfm.ops import ahead, compiled
 
 # Of a tile: both sides, the inner width, and stages of loads, by the number of 64 x 32 tiles.
 SMALL, MEDIUM, LARGE = (64, 32, 64, 4), (64, 64, 64, 3), (64, 128, 32, 4)
@@ -50,7 +50,9 @@ def multiply_back(rows: Tensor, weight: Tensor) -> Tensor:
     num_rows, (inner_width, width) = rows.size(0), weight.shape
     out = torch.empty(num_rows, width, device=rows.device)
     tile_columns, tile_rows, inner, stages = _tile(width, num_rows)
-    kernels.turned_product[(-(-num_rows // tile_rows), -(-width // tile_columns))](
+    ahead.launch(
+        kernels.turned_product,
+        (-(-num_rows // tile_rows), -(-width // tile_columns)),
         rows,
         weight,
         out,
@@ -76,14 +78,29 @@ def put_product(
     _launch(out, rows, ids, weight, bias, relu, "tf32x3" if all_digits else "tf32")
 
 
+def expect_gradients(
+    rows: Tensor, weight: Tensor, out: Tensor, *, relu: bool, of_rows: bool
+) -> None:
+    """Have compiled what will be launched when the gradient of `multiply`'s result is there."""
+    (num_rows, _), (num_out, width) = rows.shape, weight.shape
+    turned = torch.empty(2, num_out, _room(num_rows), device="meta")
+    ahead.expect(turn, out, out if relu else None, key=(num_out, relu))
+    ahead.expect(gradients, rows, turned, key=(rows.stride(0), width, num_out, num_rows > LEAST))
+    if of_rows and fits(out, weight.t()):
+        key = width, num_out, _tile(width, num_rows)
+        ahead.expect(multiply_back, out, weight, key=key)
+
+
 def turn(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
     """A gradient, before the ReLU if that made `out`; and it transposed, for `gradients`."""
     from graphfm.ops import kernels_product as kernels
 
     num_rows, width = grad.shape
     masked = grad if out is None else torch.empty_like(grad)
-    turned = grad.new_empty(2, width, -(-num_rows // 16) * 16)
-    kernels.mask_and_turn[(-(-turned.size(2) // TURN_ROWS), -(-width // TURN_COLUMNS))](
+    turned = grad.new_empty(2, width, _room(num_rows))
+    ahead.launch(
+        kernels.mask_and_turn,
+        (-(-turned.size(2) // TURN_ROWS), -(-width // TURN_COLUMNS)),
         grad,
         grad if out is None else out,
         masked,
@@ -110,7 +127,9 @@ def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     chunk = max(LEAST, -(-num_rows // max(1, PROGRAMS // (tiles[0] * tiles[1]))))
     chunk = -(-chunk // inner) * inner
     parts = rows.new_empty(-(-num_rows // chunk), num_out * (width + 1))
-    kernels.gradient[(*tiles, parts.size(0))](
+    ahead.launch(
+        kernels.gradient,
+        (*tiles, parts.size(0)),
         rows,
         turned,
         parts,
@@ -129,10 +148,22 @@ def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     total = parts[0]
     if parts.size(0) > 1:
         total = torch.empty_like(total)
-        sum_parts[(-(-total.numel() // SUM_COLUMNS),)](
-            parts, total, parts.size(0), total.numel(), ROWS=SUM_PARTS, BLOCK=SUM_COLUMNS
+        ahead.launch(
+            sum_parts,
+            (-(-total.numel() // SUM_COLUMNS),),
+            parts,
+            total,
+            parts.size(0),
+            total.numel(),
+            ROWS=SUM_PARTS,
+            BLOCK=SUM_COLUMNS,
         )
     return total[: num_out * width].view(num_out, width), total[num_out * width :]
+
+
+def _room(num_rows: int) -> int:
+    """For a row that is turned: where each begins, kernels like it."""
+    return -(-num_rows // 16) * 16
 
 
 def _tile(first: int, second: int) -> tuple[int, int, int, int]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
+from graphfm.ops import ahead
 from graphfm.ops.branch import Branch, join
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class CapturedSteps:
     def _recorded(self, seeds: Tensor) -> Recording:
         graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
         graph.register_generator_state(self.rng)
+        ahead.settle()  # what is loaded while a graph is recorded may do the same
         gc.collect()  # what dies while a graph is recorded may free memory, which it must not
         with (
             torch.cuda.graph(graph, pool=self.pool, stream=self.trunk),
