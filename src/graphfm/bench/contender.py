@@ -35,10 +35,6 @@ class Ours(Contender):
     def epoch(self) -> float:
         return self.trainer.epoch()
 
-    def seen(self, what: str) -> float:
-        """Rows of features ("nodes") or edges in all layers ("edges") of a step, on average."""
-        return self.trainer.touched[what] / self.trainer.touched["steps"]
-
 
 def synchronise(device: torch.device) -> None:
     """Wait until the device has done all it was told to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 
 import torch
 
@@ -15,9 +16,7 @@ from graphfm.bench.measurement import Failure, Measurement, Side
 from graphfm.bench.meter import timed_epoch
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.footprint import GraphSize
 from graphfm.memory import is_out_of_memory
-from graphfm.run import Run
 
 WARM_UP = 2  # epochs; a last batch that is smaller is captured in the second
 REPEATS = 7
@@ -85,20 +84,21 @@ def measure(
         ours=measured[0],
         rival=measured[1] if len(measured) > 1 else None,
         no_rival=no_rival,
-        floor=step_bytes(run, graph, reach(run, ours, graph)),
+        floor=step_bytes(run, graph, reach(ours)),
     )
 
 
-def reach(run: Run, ours: Ours, graph: Graph) -> Reach:
-    """How far the parts of a graph reach beyond themselves, by what the steps have seen."""
-    sampler, layers = ours.trainer.method.sampler, len(ours.trainer.backbone.layers)
+def reach(ours: Ours) -> Reach:
+    """How far the parts of a graph reach beyond themselves, on average over an epoch's batches."""
+    sampler, rng = ours.trainer.method.sampler, torch.Generator(ours.trainer.graph.device)
     if "from_halo" not in sampler.views:
         return Reach(0, 0)
-    targets = sampler.footprint(GraphSize.of(graph), layers)[0].targets
-    edges = graph.num_edges * targets / graph.num_nodes
-    return Reach(
-        halo=max(ours.seen("nodes") - targets, 0), cut=max(ours.seen("edges") / layers - edges, 0)
-    )
+    halo, cut = list[int](), list[int]()
+    for seeds in sampler.epoch(rng):
+        block = sampler.sample(seeds, rng).blocks[0]
+        halo.append(block.num_src - block.num_dst)
+        cut.append(int((block.edges.col >= block.num_dst).sum()))
+    return Reach(halo=fmean(halo), cut=fmean(cut))
 
 
 def free_memory() -> None:

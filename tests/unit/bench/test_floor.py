@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from graphfm import Graph
+from graphfm.bench.contender import Ours
 from graphfm.bench.floor import Reach, StepBytes, step_bytes
+from graphfm.bench.running import reach
+from graphfm.data.partition import partition
 from graphfm.run import Run
 
 NODES, EDGES, FEATURES, CLASSES, TRAIN = 100, 400, 6, 3, 50
@@ -104,6 +107,19 @@ def test_what_moving_the_halo_adds(graph):
     found = step_bytes(made("graphfm-delta", "gcn", **PARTS), graph, REACH)
     own = StepBytes(histories=2 * (3 * 20 + 2 * 30) * 5 * 4 - gas.histories)
     assert found == gas + back + back + own
+
+
+@pytest.mark.parametrize("method", ["gas", "graphfm-ob", "graphfm-delta", "cluster-gcn"])
+def test_how_far_parts_reach(graph, method):
+    """Five parts, one a batch; who is read from several is a node of several halos."""
+    part = partition(graph, 5, how="random", seed=0)
+    source, target = graph.edge_index
+    cut = part[source] != part[target]
+    read = torch.unique(torch.stack([source, part[target]])[:, cut], dim=1)
+    run = made(method, "gcn", partition="random", parts=5, parts_per_batch=1)
+    found = reach(Ours(run, graph))
+    whole = Reach(halo=read.size(1) / 5, cut=int(cut.sum()) / 5)
+    assert found == (Reach(0, 0) if method == "cluster-gcn" else whole)
 
 
 def test_what_is_not_counted_is_not_guessed(graph):
