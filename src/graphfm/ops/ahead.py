@@ -5,6 +5,7 @@ knows early what will be launched late (a layer its gradients) says so: `expect`
 compiles it meanwhile, in a rehearsal on tensors that have a shape and no numbers.
 """
 
+import logging
 import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -17,11 +18,12 @@ from torch import Tensor
 
 from graphfm.ops import compiled
 
+logger = logging.getLogger("graphfm")
 MOST_THREADS = 8
 
 _rehearsing: ContextVar[bool] = ContextVar("rehearsing", default=False)
 _expected = set[Hashable]()
-_pending = list[Future[None]]()
+_pending = set[Future[None]]()
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> None:
@@ -40,14 +42,17 @@ def expect(job: Callable[..., Any], *args: Tensor | None, key: Hashable) -> None
     if known in _expected or compiled.INTERPRETED or torch.cuda.is_current_stream_capturing():
         return
     _expected.add(known)
-    _pending.append(_threads().submit(_rehearse, job, [_shape(arg) for arg in args], device))
+    _pending.add(_threads().submit(_rehearse, job, [_shape(arg) for arg in args], device))
 
 
 def settle() -> None:
-    """Wait for what is being compiled. Where that failed, the launch fails too and says why."""
+    """Wait for what is being compiled. What failed there is compiled again by its launch."""
     if _pending:
-        wait(_pending)
-        _pending.clear()
+        waiting = set(_pending)  # another thread may expect more meanwhile
+        wait(waiting)
+        _pending.difference_update(waiting)
+        for error in filter(None, (future.exception() for future in waiting)):
+            logger.debug("a kernel was not compiled ahead: %s", error)
 
 
 @cache

@@ -19,6 +19,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
     kernels = compiled.available(x.device) and x.dtype == torch.float32
     if kernels and 0 < x.size(0) <= MOST_ROWS and not torch.is_autocast_enabled(x.device.type):
         out: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
+        if out.requires_grad and product.exact():
+            product.expect_gradients(x, weight, out, relu=relu)
         return out
     out = functional.linear(x, weight, bias)
     return out.relu() if relu else out
@@ -36,9 +38,6 @@ class _Linear(torch.autograd.Function):
         else:
             out = torch.addmm(bias, x, weight.t())
             out = out.relu_() if relu else out
-        if any(ctx.needs_input_grad) and product.exact():
-            goes_on = ctx.needs_input_grad[0]
-            product.expect_gradients(x, weight, out, relu=relu, of_rows=goes_on)
         ctx.relu, ctx.parameters, ctx.branch = relu, (weight, bias), branch.current()
         ctx.save_for_backward(x, weight, out if relu else x)
         return out

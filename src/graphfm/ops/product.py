@@ -78,15 +78,13 @@ def put_product(
     _launch(out, rows, ids, weight, bias, relu, "tf32x3" if all_digits else "tf32")
 
 
-def expect_gradients(
-    rows: Tensor, weight: Tensor, out: Tensor, *, relu: bool, of_rows: bool
-) -> None:
+def expect_gradients(rows: Tensor, weight: Tensor, out: Tensor, *, relu: bool) -> None:
     """Have compiled what will be launched when the gradient of `multiply`'s result is there."""
-    (num_rows, _), (num_out, width) = rows.shape, weight.shape
+    num_rows, (num_out, width) = rows.size(0), weight.shape
     turned = torch.empty(2, num_out, _room(num_rows), device="meta")
     ahead.expect(turn, out, out if relu else None, key=(num_out, relu))
-    ahead.expect(gradients, rows, turned, key=(rows.stride(0), width, num_out, num_rows > LEAST))
-    if of_rows and fits(out, weight.t()):
+    ahead.expect(gradients, rows, turned, key=(rows.stride(), width, num_out, num_rows > LEAST))
+    if rows.requires_grad and fits(out, weight.t()):
         key = width, num_out, _tile(width, num_rows)
         ahead.expect(multiply_back, out, weight, key=key)
 
