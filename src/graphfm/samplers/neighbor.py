@@ -44,7 +44,7 @@ class NeighborSampler(SeedSampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers("fanout", self.fanout)
+        check_numbers("fanout", self.fanout, "; one above every degree takes all neighbours")
 
     @property
     def views(self) -> frozenset[str]:
@@ -52,8 +52,10 @@ class NeighborSampler(SeedSampler):
 
     def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
         super().prepare(adjacency, num_layers)
-        self.fanouts = one_per_layer("fanout", self.fanout, num_layers)
         graph = adjacency.graph
+        most = max(int(graph.degree.max()), 1)  # beyond it there is nothing to pick
+        fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        self.fanouts = tuple(min(fanout, most) for fanout in fanouts)
         self.distinct = Distinct(graph.num_nodes) if graph.device.type == "cpu" else None
         self.layouts = dict[tuple[int, int], tuple[Tensor, Tensor]]()  # by targets and fan-out
 
@@ -106,13 +108,11 @@ class NeighborSampler(SeedSampler):
 
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
         adjacency = self.adjacency
-        degree = adjacency.graph.degree.index_select(0, dst_ids)
-        position, factor = pick(adjacency.graph, dst_ids, fanout, uniform_of(dst_ids, salt))
+        degree, start = adjacency.graph.degree.index_select(0, dst_ids), uniform_of(dst_ids, salt)
         if self.distinct is None:
-            src_ids, edges = self._fixed(dst_ids, fanout, position, factor)
+            src_ids, edges = self._fixed(dst_ids, fanout, start)
         else:
-            count = degree.clamp(max=fanout)
-            src_ids, edges = self._compact(dst_ids, count, position, factor, in_place)
+            src_ids, edges = self._compact(dst_ids, fanout, start, in_place)
         own = adjacency.self_weight
         return Block(
             src_ids,
@@ -123,10 +123,9 @@ class NeighborSampler(SeedSampler):
             place=dst_ids if in_place else None,
         )
 
-    def _fixed(
-        self, dst_ids: Tensor, fanout: int, position: Tensor, factor: Tensor
-    ) -> tuple[Tensor, Edges]:
+    def _fixed(self, dst_ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Edges]:
         """Sources and edges in shapes that are known beforehand, where they are not too many."""
+        position, factor = pick(self.adjacency.graph, dst_ids, fanout, start)
         num_dst, targets = dst_ids.numel(), dst_ids.repeat_interleave(fanout)
         neighbor_ids, weight = self._read(targets, position, factor)
         if neighbor_ids.numel() > self.adjacency.graph.num_nodes:
@@ -136,17 +135,16 @@ class NeighborSampler(SeedSampler):
         return torch.cat([dst_ids, neighbor_ids]), edges
 
     def _compact(
-        self, dst_ids: Tensor, count: Tensor, position: Tensor, factor: Tensor, in_place: bool
+        self, dst_ids: Tensor, fanout: int, start: Tensor, in_place: bool
     ) -> tuple[Tensor, Edges]:
         """Distinct sources, and edges without the picks that only fill a row."""
         assert self.distinct is not None
-        real = factor.nonzero().squeeze(1)
-        position, factor = position.index_select(0, real), factor.index_select(0, real)
-        targets = dst_ids.repeat_interleave(count, output_size=real.numel())
+        graph = self.adjacency.graph
+        count, position, factor = pick_distinct(graph, dst_ids, fanout, start)
+        targets = dst_ids.repeat_interleave(count, output_size=position.numel())
         indptr = offsets(count).int()
         neighbor_ids, weight = self._read(targets, position, factor)
         if in_place:
-            graph = self.adjacency.graph
             return graph.ids, Edges(indptr, neighbor_ids.int(), weight, graph.num_nodes)
         src_ids, col = self.distinct(dst_ids, neighbor_ids)
         return src_ids, Edges(indptr, col, weight, src_ids.numel())
@@ -220,6 +218,25 @@ def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor,
     chosen = torch.where(few, slot % degree.clamp(min=1), spread)
     factor = torch.where(few, (slot < degree).float(), degree / fanout)
     return (first + chosen).flatten(), factor.flatten()
+
+
+def pick_distinct(
+    graph: Graph, ids: Tensor, fanout: int, start: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What `pick` finds without the same again: how many of each node, positions, factors."""
+    first, degree = graph.indptr.index_select(0, ids), graph.degree.index_select(0, ids)
+    count = degree.clamp(max=fanout)
+    if fanout == 1:
+        real = count.nonzero().squeeze(1)
+        position, factor = pick(graph, ids, fanout, start)
+        return count, position.index_select(0, real), factor.index_select(0, real)
+    row = torch.arange(ids.numel(), device=ids.device).repeat_interleave(count)
+    slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
+    degree = degree.index_select(0, row)
+    spread = ((start.index_select(0, row) + slot) / fanout * degree).long()
+    few = degree <= fanout
+    position = first.index_select(0, row) + torch.where(few, slot, spread)
+    return count, position, torch.where(few, 1.0, degree / fanout)
 
 
 def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:

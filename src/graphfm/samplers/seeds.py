@@ -43,7 +43,7 @@ def one_per_layer(name: str, values: tuple[int, ...], num_layers: int) -> tuple[
     return (values * num_layers)[:num_layers]
 
 
-def check_numbers(name: str, values: tuple[int, ...]) -> None:
+def check_numbers(name: str, values: tuple[int, ...], hint: str = "") -> None:
     if not values or min(values) < 1:
         said = ",".join(map(str, values)) or "empty"
-        raise InputError(f"{name} is {said}; expected numbers of 1 or more, one per layer")
+        raise InputError(f"{name} is {said}; expected numbers of 1 or more, one per layer{hint}")

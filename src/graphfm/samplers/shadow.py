@@ -9,7 +9,7 @@ from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.footprint import GraphSize, LayerFootprint
-from graphfm.samplers.neighbor import pick
+from graphfm.samplers.neighbor import pick_distinct
 from graphfm.samplers.saint import walk_step
 from graphfm.samplers.seeds import SeedSampler
 
@@ -90,10 +90,9 @@ class ShadowSampler(SeedSampler):
         fanouts = (self.fanout * self.depth)[: self.depth]
         for fanout in fanouts if graph.num_edges else ():
             start = torch.rand(new.numel(), generator=rng, device=rng.device, dtype=torch.float64)
-            position, factor = pick(graph, new % n, fanout, start)
-            real = factor.nonzero().squeeze(1)
-            group = (new // n).repeat_interleave(fanout)[real]
-            reached: Tensor = torch.unique(group * n + graph.indices[position[real]])
+            count, position, _ = pick_distinct(graph, new % n, fanout, start)
+            group = (new // n).repeat_interleave(count)
+            reached: Tensor = torch.unique(group * n + graph.indices[position])
             new = reached[~torch.isin(reached, keys)]
             keys = torch.cat([keys, new])
         return keys.sort().values

@@ -7,7 +7,7 @@ from graphfm import Graph, InputError
 from graphfm.data.adjacency import Adjacency
 from graphfm.ops import weighted_sum
 from graphfm.samplers.distinct import Distinct
-from graphfm.samplers.neighbor import NeighborSampler, uniform_of
+from graphfm.samplers.neighbor import NeighborSampler, pick, pick_distinct, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 DRAWS = 2000
@@ -170,6 +170,34 @@ def test_what_is_picked_are_in_neighbours(graph, fanout, seed):
             assert set(picked) <= set(true)
 
 
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(1, 9), st.integers(0, 99))
+def test_picks_without_those_that_fill_a_row(graph, fanout, seed):
+    ids = torch.randint(graph.num_nodes, (12,), generator=generator(seed))
+    start = uniform_of(ids, torch.tensor([seed]))
+    position, factor = pick(graph, ids, fanout, start)
+    count, found, factors = pick_distinct(graph, ids, fanout, start)
+    assert torch.equal(count, graph.degree[ids].clamp(max=fanout))
+    assert torch.equal(found, position[factor != 0])
+    assert torch.equal(factors, factor[factor != 0])
+
+
+@pytest.mark.parametrize("make", [prepared, prepared_for_gpu])
+@pytest.mark.parametrize("kind", ADJACENCIES)
+def test_a_fanout_beyond_every_degree_takes_all_neighbours_and_no_more(make_graph, kind, make):
+    graph = make_graph(num_nodes=60, num_edges=200)
+    most = int(graph.degree.max())
+    seeds = torch.arange(0, 60, 7)
+    large, just = (
+        make(ADJACENCIES[kind](graph), fanout, num_layers=2).sample(seeds, generator())
+        for fanout in (10**9, most)
+    )
+    assert same(large, just)
+    h = torch.randn(60, 3, generator=generator())
+    whole = exact(ADJACENCIES[kind](graph), h, 2)[seeds]
+    torch.testing.assert_close(estimate(large, h), whole, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("fanout", [1, 2, 5, 9, 10])
 def test_picks_are_distinct(fanout):
     graph = simple_graph(25, 10)
@@ -258,7 +286,9 @@ def test_shapes_follow_from_the_number_of_seeds(graph, data):
     sampler = prepared_for_gpu(Adjacency.mean(graph), *fanout, batch_size=count)
     batch = sampler.sample(seeds, generator(count))
     rows = count
-    for block, each in zip(reversed(batch.blocks), reversed(fanout), strict=True):
+    most = max(int(graph.degree.max()), 1)
+    for block, wanted in zip(reversed(batch.blocks), reversed(fanout), strict=True):
+        each = min(wanted, most)
         if rows * each > graph.num_nodes:  # then each neighbour is there once
             assert rows == block.num_dst
             assert block.num_src <= rows + graph.num_nodes
