@@ -89,6 +89,9 @@ class MemoryPlan:
 
     def advice(self, run: Run) -> str:
         """What to reduce, by what takes most."""
+        others = max(self.histories, self.step, self.evaluation)
+        if self.features > others and "exact_first_hop" in run.method_settings:
+            return "use --features fp16, --no-exact-first-hop, or a smaller graph"
         if self.histories > max(self.step, self.evaluation):
             return "use --history fp16, a lower --hidden, or a method without histories"
         if self.evaluation > self.step:

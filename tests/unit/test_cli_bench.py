@@ -13,6 +13,7 @@ from graphfm.bench.contender import Ours
 from graphfm.bench.machine import COPIED
 from graphfm.bench.running import WARM_UP
 from graphfm.cli import main
+from graphfm.cli.bench import _chosen
 
 SMALL = "synthetic:small:0.02"
 SAGE = {"layers": 2, "hidden": 8, "dropout": 0.0, "batch_size": 32, "fanout": (2, 2)}
@@ -100,6 +101,13 @@ def test_epochs_alternate(monkeypatch):
     monkeypatch.setattr(Ours, "epoch", lambda self: (turns.append(self.name), epoch(self))[1])
     assert bench("--suite", "tiny", "--case", "delta", "--repeats", "3", "--json")[0] == 0
     assert turns == ["graphfm graphfm-delta", "graphfm full"] * (WARM_UP + 3)
+
+
+def test_a_whole_name_is_one_case_and_a_part_all_that_contain_it(monkeypatch):
+    cases = [Case(name=name, dataset="synthetic:small", options={}) for name in ("1,1", "1,1,1")]
+    monkeypatch.setattr("graphfm.cli.bench.SUITES", {"tiny": cases})
+    assert list(_chosen("tiny", "synthetic:small 1,1")) == cases[:1]
+    assert list(_chosen("tiny", "1,1")) == list(_chosen("tiny", None)) == cases
 
 
 def test_a_case_that_fails_is_a_line_and_the_others_go_on():

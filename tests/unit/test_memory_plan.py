@@ -8,7 +8,7 @@ from graphfm.backbones import BACKBONES
 from graphfm.data.datasets import known_size
 from graphfm.data.synthetic import Shape
 from graphfm.footprint import GraphSize
-from graphfm.memory_plan import memory_plan, plan_for
+from graphfm.memory_plan import foresee, memory_plan, plan_for
 from graphfm.methods import METHODS
 from graphfm.run import Run, backbone_of, build
 
@@ -79,6 +79,13 @@ def test_what_cannot_fit_is_refused_with_advice(make_graph, monkeypatch, options
     with pytest.raises(InputError, match=r"would take about .* beside the graph") as refused:
         build(Run.make(**options), graph)
     assert advice in str(refused.value)
+
+
+def test_what_takes_most_is_named():
+    run = Run.make(method="graphfm-ib", dataset="synthetic:papers100m:0.25", hidden=1)
+    plan = foresee(run, torch.device("cpu"))
+    assert plan.features > max(plan.histories, plan.step, plan.evaluation)
+    assert plan.advice(run).startswith("use --features fp16, --no-exact-first-hop")
 
 
 def test_layers_that_share_their_edges_count_them_once(make_graph):

@@ -22,7 +22,7 @@ from graphfm.run import known_name, pick_device
 def bench(
     suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
     case: Annotated[
-        str | None, typer.Option(help="Only cases whose dataset and name contain this.")
+        str | None, typer.Option(help="Only cases whose dataset and name contain this, or are it.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Epochs of each side, in turns.")] = REPEATS,
     profile: Annotated[
@@ -54,11 +54,14 @@ def bench(
 
 
 def _chosen(suite: str, text: str | None) -> Sequence[Case]:
-    cases = [one for one in SUITES[suite] if text is None or text in f"{one.dataset} {one.name}"]
-    if not cases:
-        names = "; ".join(f"{one.dataset} {one.name}" for one in SUITES[suite])
+    cases = {f"{one.dataset} {one.name}": one for one in SUITES[suite]}
+    if text in cases:  # a whole name may be a part of others
+        return [cases[text]]
+    chosen = [one for name, one in cases.items() if text is None or text in name]
+    if not chosen:
+        names = "; ".join(cases)
         raise InputError(f"no case of suite {suite} contains {text!r}; there is {names}")
-    return cases
+    return chosen
 
 
 def _measure(
