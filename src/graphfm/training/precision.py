@@ -1,9 +1,12 @@
 """How exactly matrices are multiplied."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+logger = logging.getLogger("graphfm")
 
 
 @contextmanager
@@ -15,6 +18,12 @@ def products(precision: str) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def tell(precision: str, device: torch.device) -> None:
+    """Say so where a precision is not to be had."""
+    if precision == "tf32" and device.type != "cuda":
+        logger.info("precision tf32 is a GPU's; here it is the same as fp32")
 
 
 def rounded(precision: str, device: torch.device) -> torch.autocast:

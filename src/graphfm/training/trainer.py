@@ -22,6 +22,7 @@ from graphfm.norm import evaluating, without_noise
 from graphfm.ops import branch, compiled
 from graphfm.ops.loss import backward
 from graphfm.tables.device import DeviceTable, places
+from graphfm.training import precision
 from graphfm.training.adam import Adam
 from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
 from graphfm.training.drawn import Drawn
@@ -49,6 +50,7 @@ class Trainer:
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training or Training()
+        precision.tell(self.training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
         adjacency = backbone.adjacency(graph)

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from graphfm import Graph, InputError
+from graphfm import Graph, InputError, train
 from graphfm.diagnostics.staleness import staleness
 from graphfm.ops import compiled
 from graphfm.run import Run, build
@@ -244,3 +244,9 @@ def test_whoever_calls_a_method_the_settings_hold(
     finally:
         torch.set_float32_matmul_precision("highest")
     assert seen == [(found, kernels == "auto")] * 4
+
+
+def test_a_gpus_precision_on_a_cpu_is_told(make_graph, caplog):
+    with caplog.at_level("INFO", logger="graphfm"):
+        train(make_graph(), precision="tf32", epochs=1, hidden=4)
+    assert caplog.text.count("precision tf32 is a GPU's; here it is the same as fp32") == 1
