@@ -92,7 +92,7 @@ def train(
         str | None,
         _option(
             METHOD,
-            "Neighbours sampled per node: one number, or one per layer: 1,2. Cost is its power.",
+            "Neighbours sampled per node: one number, or one per layer, input first: 1,2.",
             "graphsage, shadow 5; graphfm-ib 1; vr-gcn 2",
         ),
     ] = None,

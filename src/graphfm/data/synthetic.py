@@ -144,7 +144,7 @@ def _check_memory(shape: Shape, dtype: torch.dtype, device: torch.device) -> Non
     if need > there:
         raise InputError(
             f"a graph of {shape.num_nodes:,} nodes and {shape.num_edges:,} edges takes "
-            f"{need / 2**30:.0f} GiB to make, and the {device.type} has {there / 2**30:.0f}; "
+            f"{need / 2**30:.0f} GiB to make, and the {device.type} has {there / 2**30:.0f} GiB; "
             "use a smaller scale"
         )
 
