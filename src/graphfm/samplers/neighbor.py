@@ -109,7 +109,8 @@ class NeighborSampler(SeedSampler):
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
         adjacency = self.adjacency
         degree, start = adjacency.graph.degree.index_select(0, dst_ids), uniform_of(dst_ids, salt)
-        if self.distinct is None:
+        few = dst_ids.numel() * fanout <= adjacency.graph.num_nodes
+        if few and self.distinct is None:
             src_ids, edges = self._fixed(dst_ids, fanout, start)
         else:
             src_ids, edges = self._compact(dst_ids, fanout, start, in_place)
@@ -124,21 +125,17 @@ class NeighborSampler(SeedSampler):
         )
 
     def _fixed(self, dst_ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Edges]:
-        """Sources and edges in shapes that are known beforehand, where they are not too many."""
+        """Sources and edges in shapes that are known beforehand."""
         position, factor = pick(self.adjacency.graph, dst_ids, fanout, start)
-        num_dst, targets = dst_ids.numel(), dst_ids.repeat_interleave(fanout)
+        targets = dst_ids.repeat_interleave(fanout)
         neighbor_ids, weight = self._read(targets, position, factor)
-        if neighbor_ids.numel() > self.adjacency.graph.num_nodes:
-            neighbor_ids, edges = _each_once(neighbor_ids, weight, factor.view(num_dst, fanout))
-        else:
-            edges = self._side_by_side(weight, num_dst, fanout)
+        edges = self._side_by_side(weight, dst_ids.numel(), fanout)
         return torch.cat([dst_ids, neighbor_ids]), edges
 
     def _compact(
         self, dst_ids: Tensor, fanout: int, start: Tensor, in_place: bool
     ) -> tuple[Tensor, Edges]:
         """Distinct sources, and edges without the picks that only fill a row."""
-        assert self.distinct is not None
         graph = self.adjacency.graph
         count, position, factor = pick_distinct(graph, dst_ids, fanout, start)
         targets = dst_ids.repeat_interleave(count, output_size=position.numel())
@@ -146,7 +143,11 @@ class NeighborSampler(SeedSampler):
         neighbor_ids, weight = self._read(targets, position, factor)
         if in_place:
             return graph.ids, Edges(indptr, neighbor_ids.int(), weight, graph.num_nodes)
-        src_ids, col = self.distinct(dst_ids, neighbor_ids)
+        if self.distinct is not None:
+            src_ids, col = self.distinct(dst_ids, neighbor_ids)
+        else:
+            ids, place = torch.unique(neighbor_ids, return_inverse=True)
+            src_ids, col = torch.cat([dst_ids, ids]), (dst_ids.numel() + place).int()
         return src_ids, Edges(indptr, col, weight, src_ids.numel())
 
     def _read(self, targets: Tensor, position: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
@@ -191,15 +192,6 @@ class NeighborSampler(SeedSampler):
             if len(self.layouts) < MOST_LAYOUTS:
                 self.layouts[num_dst, fanout] = layout
         return Edges(*layout, weight, size, fanout)
-
-
-def _each_once(neighbor_ids: Tensor, weight: Tensor, factor: Tensor) -> tuple[Tensor, Edges]:
-    """The distinct neighbours, and the edges to them; picks that only fill a row are left out."""
-    real = factor.flatten().nonzero().squeeze(1)
-    ids, place = torch.unique(neighbor_ids[real], return_inverse=True)
-    num_dst, first = factor.size(0), offsets((factor != 0).sum(dim=1))
-    col = (num_dst + place).int()
-    return ids, Edges(first.int(), col, weight[real], num_dst + ids.numel())
 
 
 def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Tensor]:
