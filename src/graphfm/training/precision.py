@@ -20,7 +20,7 @@ def products(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def tell(precision: str, device: torch.device) -> None:
+def check_precision(precision: str, device: torch.device) -> None:
     """Say so where a precision is not to be had."""
     if precision == "tf32" and device.type != "cuda":
         logger.info("precision tf32 is a GPU's; here it is the same as fp32")

@@ -22,7 +22,6 @@ from graphfm.norm import evaluating, without_noise
 from graphfm.ops import branch, compiled
 from graphfm.ops.loss import backward
 from graphfm.tables.device import DeviceTable, places
-from graphfm.training import precision
 from graphfm.training.adam import Adam
 from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
 from graphfm.training.drawn import Drawn
@@ -31,7 +30,7 @@ from graphfm.training.inference import LayerwiseInference
 from graphfm.training.loop import Loop
 from graphfm.training.objective import Objective, gradient_norms, micro_f1
 from graphfm.training.position import Position
-from graphfm.training.precision import rounded
+from graphfm.training.precision import check_precision, rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
 from graphfm.training.start import as_set, check_trainable, seeded, under_settings
 from graphfm.training.watcher import Score, Watcher
@@ -50,7 +49,7 @@ class Trainer:
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training or Training()
-        precision.tell(self.training.precision, graph.device)
+        check_precision(self.training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
         adjacency = backbone.adjacency(graph)
