@@ -68,7 +68,7 @@ class NeighborSampler(SeedSampler):
         rows = min(self.batch_size, self.train_ids.numel())
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
             if depth > 0 or not self.first_hop_known:
-                if rows * fanout > self.adjacency.graph.num_nodes:
+                if self._crowded(rows, fanout):
                     return False
                 if self.every_neighbor and not (self.tells_where and fanout <= MOST_FANOUT):
                     return False
@@ -109,8 +109,7 @@ class NeighborSampler(SeedSampler):
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
         adjacency = self.adjacency
         degree, start = adjacency.graph.degree.index_select(0, dst_ids), uniform_of(dst_ids, salt)
-        few = dst_ids.numel() * fanout <= adjacency.graph.num_nodes
-        if few and self.distinct is None:
+        if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
             src_ids, edges = self._fixed(dst_ids, fanout, start)
         else:
             src_ids, edges = self._compact(dst_ids, fanout, start, in_place)
@@ -165,8 +164,12 @@ class NeighborSampler(SeedSampler):
             return False
         if self.adjacency.graph.num_edges == 0 or fanout > MOST_FANOUT:
             return False
-        few = dst_ids.numel() * fanout <= self.adjacency.graph.num_nodes
-        return few and compiled.available(dst_ids.device)
+        crowded = self._crowded(dst_ids.numel(), fanout)
+        return not crowded and compiled.available(dst_ids.device)
+
+    def _crowded(self, num_rows: int, fanout: int) -> bool:
+        """Are there more picks than nodes?"""
+        return num_rows * fanout > self.adjacency.graph.num_nodes
 
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
         """A block, and the degrees of all its sources."""
