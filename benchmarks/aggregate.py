@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from graphfm import load
-from graphfm.data.adjacency import Adjacency
-from graphfm.ops import weighted_sum
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import weighted_sum
 
 warnings.filterwarnings("ignore", message="Sparse")
 
@@ -46,7 +46,7 @@ def main() -> None:
     int64 = torch.sparse_csr_tensor(edges.indptr.long(), col, edges.weight, (n, n))
     int32 = torch.sparse_csr_tensor(edges.indptr, edges.col, edges.weight, (n, n))
     ways: dict[str, Callable[[], Tensor]] = {
-        "graphfm.ops.weighted_sum": lambda: weighted_sum(h, block),
+        "graphfm.kernels.weighted_sum": lambda: weighted_sum(h, block),
         "CSR product, int32": lambda: int32 @ h,
         "CSR product, int64": lambda: int64 @ h,
         "embedding_bag": lambda: embedding_bag(
@@ -58,7 +58,7 @@ def main() -> None:
         ),
     }
     times = {name: seconds(work, options.device) for name, work in ways.items()}
-    ours = times["graphfm.ops.weighted_sum"]
+    ours = times["graphfm.kernels.weighted_sum"]
     print(f"{options.dataset}, width {options.width}, {options.device}, torch {torch.__version__}")
     for name, taken in times.items():
         print(f"{name:<26} {taken / ours:6.2f}")

@@ -10,11 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from graphfm.checkpointing import state
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.store import CheckpointStore
 from graphfm.data.datasets import load
-from graphfm.run import Run, build, pick_device
-from graphfm.training import state
-from graphfm.training.checkpoints import Checkpoints
-from graphfm.training.interval import Interval
+from graphfm.runs.run import Run, build, pick_device
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     trainer.epoch()
     epoch, seconds = time.perf_counter() - started, []
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
-        checkpoints = Checkpoints(Path(name, "checkpoints"))
+        checkpoints = CheckpointStore(Path(name, "checkpoints"))
         for _ in range(5):
             started = time.perf_counter()
             checkpoints.write(state.tensors_of(trainer), {"training": state.numbers_of(trainer)})

@@ -22,11 +22,11 @@ from torch.nn.functional import linear
 
 from graphfm import Graph, load
 from graphfm.backbones.sage import SAGE, SAGELayer
-from graphfm.data.adjacency import Adjacency, Factors
+from graphfm.data.matrix.adjacency import Adjacency, Factors
 from graphfm.estimators import halo_history
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.norm import MaskedBatchNorm
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 from graphfm.samplers import cluster
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.training.inference import LayerwiseInference

@@ -13,7 +13,7 @@ import statistics
 import sys
 
 from graphfm import Graph, load, train
-from graphfm.run import pick_device
+from graphfm.runs.run import pick_device
 
 BETAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 

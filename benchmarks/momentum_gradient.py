@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from graphfm import load, train
 from graphfm.diagnostics.gradient import gradient_error
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from statistics import fmean
 import torch
 
 from graphfm import Graph, load
-from graphfm.diagnostics.staleness import exact_rows
 from graphfm.norm import evaluating
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
+from graphfm.training.staleness import exact_rows
 from graphfm.training.trainer import Trainer
 
 

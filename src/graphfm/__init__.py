@@ -5,8 +5,8 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import synthetic
 from graphfm.errors import InputError
-from graphfm.model import Model
-from graphfm.run import Run
+from graphfm.runs.model import Model
+from graphfm.runs.run import Run
 from graphfm.version import VERSION
 
 __version__ = VERSION

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.signals import StopSignal
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.fitting import explained, fit, fit_in
-from graphfm.model import Model
-from graphfm.run import Run, build, load_graph, pick_device
-from graphfm.training.interruption import Interruption
-from graphfm.training.interval import Interval
+from graphfm.runs.execute import explained, fit, fit_in
+from graphfm.runs.model import Model
+from graphfm.runs.run import Run, build, load_graph, pick_device
+from graphfm.training.callbacks import Callback, Score
 from graphfm.training.trainer import Trainer
-from graphfm.training.watcher import Score, Watcher
 
 log = logging.getLogger("graphfm")
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
@@ -47,7 +47,7 @@ def train(
     graph: Graph | str | Path,
     *,
     out: str | Path | None = None,
-    watchers: Sequence[Watcher] = (),
+    callbacks: Sequence[Callback] = (),
     checkpoint_every: str = "auto",
     **options: Any,
 ) -> Result:
@@ -66,23 +66,23 @@ def train(
     run = Run.make(**{"dataset": name, **options})
     if not isinstance(graph, Graph):
         graph = load_graph(run)
-    return start(run, graph, watchers, out, interval=Interval.parse(checkpoint_every))
+    return start(run, graph, callbacks, out, interval=Interval.parse(checkpoint_every))
 
 
 def resume(
     path: str | Path,
     graph: Graph | None = None,
     *,
-    watchers: Sequence[Watcher] = (),
+    callbacks: Sequence[Callback] = (),
     interval: Interval | None = None,
-    interruption: Interruption | None = None,
+    stop_signal: StopSignal | None = None,
 ) -> Result:
     """Go on with the run in a folder, from its newest checkpoint; one that is finished is read.
 
     `graph` is needed where the run was of a graph in memory.
     """
-    from graphfm.training.folder import RunFolder
-    from graphfm.training.saved_run import read_config, read_run, read_score
+    from graphfm.runs.folder import RunFolder
+    from graphfm.runs.reader import read_config, read_run, read_score
 
     path = Path(path)
     run, config = read_config(path)
@@ -99,36 +99,36 @@ def resume(
         interval = interval or Interval.parse(config.get("checkpoint_every", "auto"))
         with explained(run, graph):
             trainer = build(run, graph)
-            score = fit_in(folder, run, trainer, watchers, interval, interruption)
+            score = fit_in(folder, run, trainer, callbacks, interval, stop_signal)
     return _result(run, score, trainer, path)
 
 
 def start(
     run: Run,
     graph: Graph,
-    watchers: Sequence[Watcher] = (),
+    callbacks: Sequence[Callback] = (),
     out: str | Path | None = None,
     *,
     interval: Interval | None = None,
-    interruption: Interruption | None = None,
+    stop_signal: StopSignal | None = None,
 ) -> Result:
     """Train a settled run. Nothing is written before everything is known to fit together."""
     path, interval = None if out is None else Path(out), interval or Interval()
     with explained(run, graph):
         trainer = build(run, graph)
         if path is None:
-            score = fit(run, trainer, watchers)
+            score = fit(run, trainer, callbacks)
         else:
-            from graphfm.training.folder import RunFolder
+            from graphfm.runs.folder import RunFolder
 
             with RunFolder.create(path, run, trainer.graph, interval) as folder:
-                score = fit_in(folder, run, trainer, watchers, interval, interruption)
+                score = fit_in(folder, run, trainer, callbacks, interval, stop_signal)
     return _result(run, score, trainer, path)
 
 
 def load_model(path: str | Path) -> Model:
     """The model of a run's folder."""
-    from graphfm.training.saved_run import read_run
+    from graphfm.runs.reader import read_run
 
     return read_run(Path(path))[1]
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from graphfm.batch import Block, Targets
+from graphfm.kernels.halo_update import Affine
+from graphfm.kernels.linear import linear
 from graphfm.norm import MaskedBatchNorm
-from graphfm.ops.halo import Affine
-from graphfm.ops.linear import linear
 
 
 class GraphLayer(nn.Module, ABC):

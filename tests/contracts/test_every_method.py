@@ -5,10 +5,10 @@ import torch
 
 from graphfm import Graph, train
 from graphfm.backbones import BACKBONES
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import weighted_sum
 from graphfm.methods import METHODS
-from graphfm.ops import weighted_sum
-from graphfm.run import Run, backbone_of, build
+from graphfm.runs.run import Run, backbone_of, build
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 ALL = 10_000  # more than any of these graphs has of anything

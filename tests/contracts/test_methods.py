@@ -7,12 +7,12 @@ import torch
 
 from graphfm import InputError, train
 from graphfm.backbones import BACKBONES
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.estimators.base import Estimator
 from graphfm.methods import METHODS, Method
-from graphfm.run import Run, backbone_of, build
+from graphfm.runs.run import Run, backbone_of, build
 from graphfm.samplers.full import FullSampler
-from graphfm.training.start import seeded
+from graphfm.training.setup import seeded
 
 TRAINS = [  # each method with each backbone it is for
     (name, backbone) for name in METHODS for backbone in BACKBONES

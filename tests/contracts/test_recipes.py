@@ -7,7 +7,7 @@ from graphfm import InputError, synthetic
 from graphfm.data.synthetic import SHAPES
 from graphfm.recipes import TABLES, recipe_of, recipes
 from graphfm.recipes.recipe import TWIN
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 
 NODES = 300
 GRAPHS = {}

@@ -6,9 +6,9 @@ import pytest
 
 from graphfm import resume
 from graphfm.api import start
+from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.methods import METHODS
-from graphfm.run import Run, backbone_of
-from graphfm.training.stopped import Stopped
+from graphfm.runs.run import Run, backbone_of
 from tests.reliability.runs import StopAfter, differences
 
 SMALL = {
@@ -22,7 +22,7 @@ HISTORIES = {"staleness_every": 2, "history": "bf16"}
 @pytest.fixture(autouse=True)
 def _no_picture(monkeypatch):
     """Pictures take longer than these trainings."""
-    monkeypatch.setattr("graphfm.training.curves.draw_curves", lambda *given: given[2].touch())
+    monkeypatch.setattr("graphfm.runs.curves.draw_curves", lambda *given: given[2].touch())
 
 
 def settled(method, **options):
@@ -41,7 +41,7 @@ def settled(method, **options):
 def looks(run, graph, out):
     """How often a run may be stopped."""
     counter = StopAfter(10**9)
-    start(run, graph, out=out, interruption=counter)
+    start(run, graph, out=out, stop_signal=counter)
     return 10**9 - counter.left
 
 
@@ -51,10 +51,10 @@ def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, caplog, method):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     number = looks(run, graph, whole)
     assert differences(whole, whole) == []
-    with pytest.raises(Stopped):
-        start(run, graph, out=parts, interruption=StopAfter(max(number // 3, 1)))
-    with pytest.raises(Stopped):
-        resume(parts, graph, interruption=StopAfter(max(number // 3, 1)))
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=parts, stop_signal=StopAfter(max(number // 3, 1)))
+    with pytest.raises(TrainingStopped):
+        resume(parts, graph, stop_signal=StopAfter(max(number // 3, 1)))
     resume(parts, graph)
     assert differences(whole, parts) == []
     assert "the beginning" not in caplog.text  # which would end the same too
@@ -67,13 +67,13 @@ def test_stopped_after_every_single_step_it_ends_the_same(make_graph, tmp_path, 
     number = looks(run, graph, whole)
     stops = 0
     try:
-        start(run, graph, out=parts, interruption=StopAfter(1))
-    except Stopped:
+        start(run, graph, out=parts, stop_signal=StopAfter(1))
+    except TrainingStopped:
         stops = 1
     while not (parts / "result.json").exists():
         try:
-            resume(parts, graph, interruption=StopAfter(1))
-        except Stopped:
+            resume(parts, graph, stop_signal=StopAfter(1))
+        except TrainingStopped:
             stops += 1
     assert stops == number
     assert differences(whole, parts) == []
@@ -101,7 +101,7 @@ def test_patience_and_best_epoch_survive(make_graph, tmp_path):
     start(run, graph, out=tmp_path / "whole")
     epochs = json.loads((tmp_path / "whole" / "result.json").read_text())["epochs"]
     assert epochs < 500
-    with pytest.raises(Stopped):
-        start(run, graph, out=tmp_path / "parts", interruption=StopAfter(2 * (epochs - 2)))
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "parts", stop_signal=StopAfter(2 * (epochs - 2)))
     resume(tmp_path / "parts", graph)
     assert differences(tmp_path / "whole", tmp_path / "parts") == []

@@ -15,20 +15,23 @@ import torch
 
 from graphfm import Graph, InputError, resume
 from graphfm.api import start
-from graphfm.comparison.store import Store
-from graphfm.data import building, fetching, partition, stored
-from graphfm.data.catalog import CATALOG
-from graphfm.data.hop_files import HopFiles
-from graphfm.fitting import explained
-from graphfm.run import Run, build
-from graphfm.training.checkpoints import Checkpoints, _digest, _sha256
-from graphfm.training.folder import identity_of
-from graphfm.training.interval import Interval
-from graphfm.training.keeper import Keeper
+from graphfm.checkpointing.checkpointer import Checkpointer
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.state import tensors_of
+from graphfm.checkpointing.store import CheckpointStore, _digest, _sha256
+from graphfm.data.formats import mapped_folder as stored
+from graphfm.data.matrix import partition
+from graphfm.data.matrix.hop_files import HopFiles
+from graphfm.data.sources import build as building
+from graphfm.data.sources import fetch as fetching
+from graphfm.data.sources.catalog import CATALOG
+from graphfm.experiments.store import Store
+from graphfm.runs.execute import explained
+from graphfm.runs.folder import identity_of
+from graphfm.runs.reader import read_config, read_run, read_score
+from graphfm.runs.run import Run, build
 from graphfm.training.progress import Progress
-from graphfm.training.saved_run import read_config, read_run, read_score
-from graphfm.training.state import tensors_of
-from graphfm.training.stopped import Stopped
 from tests.reliability.runs import StopAfter
 from tests.unit.data.conftest import FORMS, WRITERS, make_example, zipped
 
@@ -128,27 +131,27 @@ def read_whole_run(folder: Path) -> None:
 def make_stopped(folder: Path) -> None:
     """In the second epoch: with a record, a best epoch and a place in the epoch."""
     try:
-        start(Run.make(**RUN), small_graph(), out=folder / "run", interruption=StopAfter(3))
-    except Stopped:
+        start(Run.make(**RUN), small_graph(), out=folder / "run", stop_signal=StopAfter(3))
+    except TrainingStopped:
         (folder / "run" / "metrics.jsonl").unlink()
 
 
 def read_checkpoint(folder: Path) -> None:
     """Go on from it to the end; one that is passed over leaves a new trainer as it is."""
     run, config = read_config(folder / "run")
-    graph, kept = small_graph(), Checkpoints(folder / "run" / "checkpoints")
+    graph, kept = small_graph(), CheckpointStore(folder / "run" / "checkpoints")
     if config["graph"].get("fingerprint") != graph.fingerprint:
         return
     with explained(run, graph):
         trainer = build(run, graph)
     before = {name: rows.clone() for name, rows in tensors_of(trainer).items()}
-    keeper = Keeper(kept, identity_of(config), Interval(seconds=0))
-    keeper.restore(trainer, Progress(prepare_seconds=0.0))
+    checkpointer = Checkpointer(kept, identity_of(config), Interval(seconds=0))
+    checkpointer.restore(trainer, Progress(prepare_seconds=0.0))
     if passed_over := kept.is_empty:
         after = tensors_of(trainer)
         assert all(torch.equal(after[name], rows) for name, rows in before.items())
     if run == Run.make(**RUN):  # and not one that asks for all the memory there is
-        build(run, graph).fit(keeper=keeper)
+        build(run, graph).fit(checkpointer=checkpointer)
     if passed_over:
         raise InputError("it was passed over")
 

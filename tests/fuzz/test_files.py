@@ -67,7 +67,7 @@ HUGE = """
 import json, resource, sys
 from pathlib import Path
 import graphfm
-from graphfm.training.saved_run import read_run
+from graphfm.runs.reader import read_run
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 path = Path(sys.argv[1], "config.json")
 config = json.loads(path.read_text())

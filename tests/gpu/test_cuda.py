@@ -6,10 +6,10 @@ import torch
 from graphfm import Graph, synthetic, train
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.batch import Block, Edges
-from graphfm.data.adjacency import Adjacency
-from graphfm.data.hops import hops
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.hops import hops
 from graphfm.data.synthetic import Shape
-from graphfm.ops import segment_max, segment_min
+from graphfm.kernels import segment_max, segment_min
 from graphfm.training.inference import LayerwiseInference
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from graphfm.batch import Block, Edges, offsets
-from graphfm.data.adjacency import Adjacency
-from graphfm.ops import compiled
-from graphfm.ops.halo import Affine, Blend
-from graphfm.run import Run, build
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import backend as compiled
+from graphfm.kernels.halo_update import Affine, Blend
+from graphfm.runs.run import Run, build
 from graphfm.tables.device import DeviceTable
 
 DEVICE = torch.device("cpu" if compiled.INTERPRETED else "cuda")

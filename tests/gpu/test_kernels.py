@@ -7,14 +7,16 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from graphfm.data.adjacency import Adjacency
-from graphfm.ops import ahead, compiled, product
-from graphfm.ops.linear import linear
-from graphfm.ops.loss import backward, mean_cross_entropy, number_marked
-from graphfm.ops.rows import put_rows
-from graphfm.run import Run, build
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import backend as compiled
+from graphfm.kernels import matmul as product
+from graphfm.kernels import precompile as ahead
+from graphfm.kernels.adam import Adam
+from graphfm.kernels.cross_entropy import backward, mean_cross_entropy, number_marked
+from graphfm.kernels.linear import linear
+from graphfm.kernels.table_write import put_rows
+from graphfm.runs.run import Run, build
 from graphfm.samplers.neighbor import NeighborSampler
-from graphfm.training.adam import Adam
 
 DEVICE = torch.device("cpu" if compiled.INTERPRETED else "cuda")
 pytestmark = pytest.mark.skipif(
@@ -232,7 +234,7 @@ def test_what_is_not_a_number_stays_so():
 @pytest.mark.parametrize("many", [10, 1000])
 def test_the_mean_loss_and_its_gradient(monkeypatch, many):
     """Nodes that do not train, and nodes without a label, count for nothing."""
-    monkeypatch.setattr("graphfm.ops.loss.MANY_ROWS", many)
+    monkeypatch.setattr("graphfm.kernels.cross_entropy.MANY_ROWS", many)
     logits = torch.randn(50, 7, device=DEVICE, requires_grad=True)
     ids = torch.randint(90, (50,), device=DEVICE)
     labels = torch.randint(-1, 7, (90,), device=DEVICE)

@@ -6,7 +6,7 @@ import torch
 from graphfm import train
 from graphfm.backbones import BACKBONES
 from graphfm.methods import METHODS
-from graphfm.run import backbone_of
+from graphfm.runs.run import backbone_of
 
 TRAINS = [  # each method with each backbone it is for
     (name, backbone) for name in METHODS for backbone in BACKBONES

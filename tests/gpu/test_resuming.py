@@ -5,9 +5,9 @@ import torch
 
 from graphfm import resume
 from graphfm.api import start
+from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.methods import METHODS
-from graphfm.run import Run, backbone_of
-from graphfm.training.stopped import Stopped
+from graphfm.runs.run import Run, backbone_of
 from tests.reliability.runs import StopAfter, differences
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -27,8 +27,8 @@ def test_stopped_on_the_gpu_it_ends_the_same(make_graph, tmp_path, caplog, metho
     )  # fmt: skip
     graph = make_graph(num_nodes=600, num_edges=4000).to("cuda")
     start(run, graph, out=tmp_path / "whole")
-    with pytest.raises(Stopped):
-        start(run, graph, out=tmp_path / "parts", interruption=StopAfter(stops))
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "parts", stop_signal=StopAfter(stops))
     resume(tmp_path / "parts", graph)
     assert differences(tmp_path / "whole", tmp_path / "parts") == []
     assert "the beginning" not in caplog.text  # which would end the same too

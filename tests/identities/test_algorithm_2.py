@@ -10,7 +10,7 @@ from graphfm import Graph, methods
 from graphfm.backbones.gcn import GCN
 from graphfm.backbones.sage import SAGE
 from graphfm.batch import Targets
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 

@@ -8,7 +8,7 @@ import torch
 from graphfm import methods, train
 from graphfm.backbones import make_backbone
 from graphfm.batch import Batch
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.estimators.base import Exact
 from graphfm.methods import METHODS, Method
 from graphfm.samplers.cluster import ClusterSampler

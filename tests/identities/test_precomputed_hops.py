@@ -9,8 +9,8 @@ from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Settings
 from graphfm.backbones.gcn import GCNLayer
 from graphfm.batch import Batch
-from graphfm.data.adjacency import Adjacency
-from graphfm.data.hops import hops
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.hops import hops
 from graphfm.estimators.base import Exact
 from graphfm.samplers.rows import RowSampler
 from graphfm.training.inference import LayerwiseInference

@@ -4,15 +4,15 @@ import pytest
 
 from graphfm import resume
 from graphfm.api import start
-from graphfm.run import Run
-from graphfm.training.stopped import Stopped
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.runs.run import Run
 from tests.reliability.runs import OPTIONS, StopAfter
 
 
 @pytest.fixture
 def no_picture(monkeypatch):
     """Pictures take longer than these trainings."""
-    monkeypatch.setattr("graphfm.training.curves.draw_curves", lambda *given: given[2].touch())
+    monkeypatch.setattr("graphfm.runs.curves.draw_curves", lambda *given: given[2].touch())
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def settled():
 def stopped(graph, settled, tmp_path):
     """A run that was stopped, went on and was stopped again: it has two checkpoints."""
     run = tmp_path / "run"
-    with pytest.raises(Stopped):
-        start(settled, graph, out=run, interruption=StopAfter(4))
-    with pytest.raises(Stopped):
-        resume(run, graph, interruption=StopAfter(2))
+    with pytest.raises(TrainingStopped):
+        start(settled, graph, out=run, stop_signal=StopAfter(4))
+    with pytest.raises(TrainingStopped):
+        resume(run, graph, stop_signal=StopAfter(2))
     return run
 
 

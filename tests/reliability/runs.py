@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from graphfm.training.interruption import Interruption
+from graphfm.checkpointing.signals import StopSignal
 
 OPTIONS = {"method": "graphfm-ib", "batch_size": 7, "hidden": 6, "layers": 3, "epochs": 4}
 TIMES = {  # of a line of metrics, or of a result
@@ -16,7 +16,7 @@ TIMES = {  # of a line of metrics, or of a result
 }  # fmt: skip
 
 
-class StopAfter(Interruption):
+class StopAfter(StopSignal):
     """Asks to stop when it was looked at so often: after a step, or after an epoch."""
 
     def __init__(self, looks: int) -> None:

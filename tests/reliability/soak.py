@@ -23,10 +23,10 @@ import torch
 
 from graphfm import Graph, load_model, resume
 from graphfm.api import start
+from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.data.synthetic import synthetic
 from graphfm.methods import METHODS
-from graphfm.run import Run
-from graphfm.training.stopped import Stopped
+from graphfm.runs.run import Run
 from tests.reliability.processes import Command
 from tests.reliability.runs import StopAfter, differences
 
@@ -75,8 +75,8 @@ class Soak:
             dataset=str(self.place / "graph.npz"), method=method, epochs=3, device="cpu",
             layers=3, **({} if method == "sgc" else {"hidden": 16}),
         )  # fmt: skip
-        with suppress(Stopped):
-            start(run, self.graph, out=out, interruption=StopAfter(self.dice.randrange(1, 9)))
+        with suppress(TrainingStopped):
+            start(run, self.graph, out=out, stop_signal=StopAfter(self.dice.randrange(1, 9)))
         resume(out)
         self._use(out)
 

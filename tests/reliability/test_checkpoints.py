@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from graphfm import InputError
-from graphfm.training.checkpoints import Checkpoints
+from graphfm.checkpointing.store import CheckpointStore
 
 ROWS = {"rows": torch.arange(6.0).view(2, 3), "none": torch.zeros(0, 4), "one": torch.tensor(7.0)}
 
@@ -19,7 +19,7 @@ ROWS = {"rows": torch.arange(6.0).view(2, 3), "none": torch.zeros(0, 4), "one": 
 @pytest.fixture
 def kept(tmp_path):
     """A folder with the states 2 and 3, of three that were written."""
-    kept = Checkpoints(tmp_path / "checkpoints")
+    kept = CheckpointStore(tmp_path / "checkpoints")
     for number in (1, 2, 3):
         kept.write(ROWS | {"one": torch.tensor(float(number))}, {"number": number})
     return kept
@@ -43,7 +43,7 @@ def test_the_last_two_are_kept_and_the_newest_is_read(kept):
 
 
 def test_none_is_none(tmp_path):
-    kept = Checkpoints(tmp_path / "checkpoints")
+    kept = CheckpointStore(tmp_path / "checkpoints")
     assert kept.newest() is None
     assert kept.is_empty
     kept.clean()
@@ -133,7 +133,7 @@ def test_the_one_before_is_spoken_of_where_there_is_one(kept, caplog):
 
 
 def test_one_of_another_format_is_refused(kept, monkeypatch):
-    monkeypatch.setattr("graphfm.training.checkpoints.FORMAT", 2)
+    monkeypatch.setattr("graphfm.checkpointing.store.FORMAT", 2)
     with pytest.raises(InputError, match="it is of format 1; this program writes 2; go on with"):
         kept.newest()
 
@@ -159,7 +159,7 @@ def test_an_interrupted_write_leaves_those_before(kept, monkeypatch, written):
         path.write_bytes(b"half of it"[:written])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphfm.training.checkpoints.save_file", half)
+    monkeypatch.setattr("graphfm.checkpointing.store.save_file", half)
     with pytest.raises(KeyboardInterrupt):
         kept.write(ROWS, {"number": 4})
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
@@ -178,7 +178,7 @@ def test_one_interrupted_between_its_two_files_is_not_one(kept, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    interrupted_in("graphfm.training.checkpoints._sha256", interrupt, kept, monkeypatch)
+    interrupted_in("graphfm.checkpointing.store._sha256", interrupt, kept, monkeypatch)
     assert number_of(kept) == 3
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
 
@@ -195,10 +195,10 @@ def test_one_interrupted_after_its_two_files_is_one(kept, monkeypatch):
 FULL = """
 import resource, sys, torch
 from pathlib import Path
-from graphfm.training.checkpoints import Checkpoints
+from graphfm.checkpointing.store import CheckpointStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 try:
-    Checkpoints(Path(sys.argv[1])).write({"rows": torch.zeros(5000)}, {"number": 4})
+    CheckpointStore(Path(sys.argv[1])).write({"rows": torch.zeros(5000)}, {"number": 4})
 except OSError as error:
     print("refused:", error)
 """

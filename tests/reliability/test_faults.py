@@ -17,13 +17,13 @@ from safetensors import SafetensorError
 
 from graphfm import Graph, InputError, resume, train
 from graphfm.api import start
-from graphfm.run import Run
-from graphfm.training.checkpoints import Checkpoints
-from graphfm.training.folder import RunFolder
-from graphfm.training.interruption import Interruption
-from graphfm.training.interval import Interval
-from graphfm.training.pace import Pace
-from graphfm.training.stopped import Stopped
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.checkpointing.gpu_sync import GpuSync
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.signals import StopSignal
+from graphfm.checkpointing.store import CheckpointStore
+from graphfm.runs.folder import RunFolder
+from graphfm.runs.run import Run
 from graphfm.training.trainer import Trainer
 from tests.reliability.runs import OPTIONS, StopAfter, differences, files
 
@@ -83,8 +83,8 @@ def test_a_model_that_was_lost_meanwhile_is_written_again(stopped, whole, graph,
 def test_a_checkpoint_of_another_run_is_refused(stopped, graph, tmp_path):
     other = tmp_path / "other"
     run = Run.make(dataset="in-memory", device="cpu", **{**OPTIONS, "lr": 0.5})
-    with pytest.raises(Stopped):
-        start(run, graph, out=other, interruption=StopAfter(3))
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=other, stop_signal=StopAfter(3))
     shutil.rmtree(stopped / "checkpoints")
     shutil.copytree(other / "checkpoints", stopped / "checkpoints")
     with pytest.raises(InputError, match="it is of another training: its run is not this one's"):
@@ -99,8 +99,8 @@ def test_a_graph_that_changed_is_refused_and_the_run_left_alone(make_graph, tmp_
     run = Run.make(dataset=str(tmp_path / "graph.npz"), device="cpu", **OPTIONS)
     from graphfm.data.datasets import load
 
-    with pytest.raises(Stopped):
-        start(run, load(run.dataset), out=tmp_path / "run", interruption=StopAfter(4))
+    with pytest.raises(TrainingStopped):
+        start(run, load(run.dataset), out=tmp_path / "run", stop_signal=StopAfter(4))
     before = files(tmp_path / "run")
     make_graph(seed=1).save(tmp_path / "graph.npz")
     with pytest.raises(InputError, match="is not the graph that the run began with"):
@@ -138,7 +138,7 @@ def read_only(monkeypatch):
     def refuse(folder):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
 
-    monkeypatch.setattr("graphfm.training.folder.remove_unfinished", refuse)
+    monkeypatch.setattr("graphfm.runs.folder.remove_unfinished", refuse)
 
 
 def test_a_run_that_is_finished_is_read_where_nothing_can_be_written(whole, graph, monkeypatch):
@@ -171,14 +171,14 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
 def test_a_full_disk_costs_a_checkpoint_and_not_the_training(
     graph, settled, whole, tmp_path, monkeypatch, caplog
 ):
-    real, times = Checkpoints.write, iter(range(100))
+    real, times = CheckpointStore.write, iter(range(100))
 
     def full_once(self, *given):
         if next(times) == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(self, *given)
 
-    monkeypatch.setattr(Checkpoints, "write", full_once)
+    monkeypatch.setattr(CheckpointStore, "write", full_once)
     train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
     assert "no checkpoint could be written" in caplog.text
     assert "No space left on device" in caplog.text
@@ -247,7 +247,7 @@ def test_a_model_for_which_there_is_no_room_is_an_error_of_the_disk(graph, tmp_p
     def full(tensors, path):
         raise SafetensorError("Error: I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr("graphfm.training.folder.save_file", full)
+    monkeypatch.setattr("graphfm.runs.folder.save_file", full)
     with pytest.raises(InputError, match="error: No space left on device; make room for .*run$"):
         train(graph, out=tmp_path / "run", device="cpu", **OPTIONS)
 
@@ -297,7 +297,7 @@ def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, 
         "weights or losses are not finite in epoch 3, first of layer 2 of 3 in step 8 (the run is "
         "kept as it was at its last checkpoint before that); lower lr, or set clip"
     )
-    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert newest.record["training"]["touched"]["steps"] == 6
     with newest.opened() as stream:
         assert all(
@@ -386,7 +386,7 @@ def test_the_search_for_the_layer_ends_with_the_epoch_of_the_fault(
 def test_a_signal_ends_the_search_for_the_layer(graph, settled, tmp_path, monkeypatch, number):
     taken = broken_once(monkeypatch, lambda: os.kill(os.getpid(), number))
     with pytest.raises(InputError, match=r"is nan in epoch 2; lower lr"):
-        start(settled, graph, out=tmp_path / "run", interruption=Interruption())
+        start(settled, graph, out=tmp_path / "run", stop_signal=StopSignal())
     assert taken[-2:] == [taken[-2], 0]  # not even its first step was finished
 
 
@@ -431,7 +431,7 @@ def test_no_checkpoint_is_written_of_squares_that_overflow(graph, tmp_path, monk
     with pytest.raises(InputError) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="1steps", device="cpu", **OPTIONS)
     assert str(caught.value).startswith(f"{OVERFLOW} 3 (the run is kept as it was at its last")
-    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert newest.record["training"]["touched"]["steps"] == 6
 
 
@@ -452,7 +452,7 @@ def test_memory_that_runs_out_says_what_to_reduce(graph, tmp_path, monkeypatch, 
     monkeypatch.setattr(Trainer, "step", fail)
     with pytest.raises(InputError, match=r"memory ran out \(memory on cpu, .*\); use a lower --"):
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
-    assert not Checkpoints(tmp_path / "run" / "checkpoints").is_empty
+    assert not CheckpointStore(tmp_path / "run" / "checkpoints").is_empty
 
 
 def test_a_clock_that_jumps_changes_nothing(graph, whole, tmp_path, monkeypatch):
@@ -465,7 +465,7 @@ def test_a_clock_that_jumps_changes_nothing(graph, whole, tmp_path, monkeypatch)
 
 def test_steps_are_waited_for_before_they_are_timed_and_kept(graph, tmp_path, monkeypatch):
     """As on a GPU: 10 seconds of a step come at the wait for it, and writing takes 1,000."""
-    clock, done, write = [0.0], [], Checkpoints.write
+    clock, done, write = [0.0], [], CheckpointStore.write
 
     def wait(self):
         if done[-1:] != ["wait"]:
@@ -477,9 +477,9 @@ def test_steps_are_waited_for_before_they_are_timed_and_kept(graph, tmp_path, mo
         done.append("write")
         write(self, *given)
 
-    monkeypatch.setattr(Pace, "wait", wait)
-    monkeypatch.setattr(Pace, "keep", lambda self, steps: done.append("step"))
-    monkeypatch.setattr(Checkpoints, "write", slow)
+    monkeypatch.setattr(GpuSync, "wait", wait)
+    monkeypatch.setattr(GpuSync, "keep", lambda self, steps: done.append("step"))
+    monkeypatch.setattr(CheckpointStore, "write", slow)
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     options = OPTIONS | {"batch_size": 100, "patience": 0}  # a step is an epoch
     train(graph, out=tmp_path / "run", checkpoint_every="1steps", device="cpu", **options)
@@ -519,8 +519,8 @@ def test_without_checkpoints_one_is_kept_for_a_signal_until_the_run_is_finished(
     graph, settled, tmp_path
 ):
     never, kept = Interval.parse("0"), tmp_path / "run" / "checkpoints"
-    with pytest.raises(Stopped) as caught:
-        start(settled, graph, out=tmp_path / "run", interval=never, interruption=StopAfter(4))
+    with pytest.raises(TrainingStopped) as caught:
+        start(settled, graph, out=tmp_path / "run", interval=never, stop_signal=StopAfter(4))
     assert caught.value.kept
     assert len(list(kept.iterdir())) == 2
     resume(tmp_path / "run", graph)
@@ -529,8 +529,8 @@ def test_without_checkpoints_one_is_kept_for_a_signal_until_the_run_is_finished(
 
 def test_a_graph_in_memory_with_half_features_goes_on(graph, tmp_path):
     run = Run.make(dataset="in-memory", device="cpu", features="bf16", **OPTIONS)
-    with pytest.raises(Stopped):
-        start(run, graph, out=tmp_path / "run", interruption=StopAfter(4))
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "run", stop_signal=StopAfter(4))
     assert resume(tmp_path / "run", graph).score.epochs > 0
 
 
@@ -540,7 +540,7 @@ def test_a_signal_that_nobody_hears_of_is_still_obeyed(monkeypatch):
     def gone(*given):
         raise BrokenPipeError
 
-    monkeypatch.setattr("graphfm.training.interruption.os.write", gone)
-    with Interruption() as interruption:
+    monkeypatch.setattr("graphfm.checkpointing.signals.os.write", gone)
+    with StopSignal() as stop_signal:
         os.kill(os.getpid(), signal.SIGINT)
-        assert interruption()
+        assert stop_signal()

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from graphfm import resume
-from graphfm.run import Run, build
-from graphfm.training import state
-from graphfm.training.checkpoints import Checkpoints
-from graphfm.training.folder import identity_of
-from graphfm.training.keeper import Keeper
+from graphfm.checkpointing import state
+from graphfm.checkpointing.checkpointer import Checkpointer
+from graphfm.checkpointing.store import CheckpointStore
+from graphfm.runs.folder import identity_of
+from graphfm.runs.reader import read_config
+from graphfm.runs.run import Run, build
 from graphfm.training.progress import Progress
-from graphfm.training.saved_run import read_config
 from tests.reliability.runs import OPTIONS, differences
 
 pytestmark = pytest.mark.usefixtures("no_picture")
@@ -75,7 +75,7 @@ def read(kept):
 
 
 def forge_tensor(run, name, value):
-    tensors, record = read(Checkpoints(run / "checkpoints"))
+    tensors, record = read(CheckpointStore(run / "checkpoints"))
     assert name in tensors or name in STRANGE
     if isinstance(value, float):
         value = torch.full_like(tensors.get(name, torch.zeros(3)), value)
@@ -84,7 +84,7 @@ def forge_tensor(run, name, value):
 
 
 def forge_number(run, place, value):
-    tensors, record = read(Checkpoints(run / "checkpoints"))
+    tensors, record = read(CheckpointStore(run / "checkpoints"))
     *path, last = [int(key) if key.isdecimal() else key for key in place.split(".")]
     holder = record
     for key in path:
@@ -94,7 +94,7 @@ def forge_number(run, place, value):
 
 
 def write(run, tensors, record):
-    kept = Checkpoints(run / "checkpoints")
+    kept = CheckpointStore(run / "checkpoints")
     kept.write(tensors, record)
     assert kept.newest() is not None  # its digests are right
 
@@ -121,7 +121,7 @@ def test_numbers_that_cannot_be_are_passed_over(stopped, whole, graph, caplog, p
 @pytest.mark.parametrize("vals", [[None] * 4, [0.5] * 5])
 def test_an_end_that_cannot_be_is_passed_over(stopped, whole, graph, caplog, vals):
     """Without a best epoch, or after more epochs than there are."""
-    tensors, record = read(Checkpoints(stopped / "checkpoints"))
+    tensors, record = read(CheckpointStore(stopped / "checkpoints"))
     first = record["progress"]["records"][0]
     epochs = [first | {"epoch": n, "val": val} for n, val in enumerate(vals, start=1)]
     record["progress"]["records"], record["training"]["epochs"] = epochs, len(epochs)
@@ -135,12 +135,12 @@ def test_what_is_not_used_leaves_no_trace(stopped, graph, caplog):
     """Where no other is left, the training that starts from the beginning is a new one."""
     config = read_config(stopped)[1]
     forge_tensor(stopped, "totals", NAN)  # read after the weights
-    kept = Checkpoints(stopped / "checkpoints")
+    kept = CheckpointStore(stopped / "checkpoints")
     for path in kept.folder.glob("2.*"):
         path.unlink()
     run = Run.make(dataset="in-memory", device="cpu", **OPTIONS)
     trainer, new = build(run, graph), build(run, graph)
-    Keeper(kept, identity_of(config)).restore(trainer, Progress(prepare_seconds=0.0))
+    Checkpointer(kept, identity_of(config)).restore(trainer, Progress(prepare_seconds=0.0))
     assert "3.json cannot be used" in caplog.text
     assert "starting from the beginning" in caplog.text
     assert "the one before" not in caplog.text

@@ -12,7 +12,7 @@ import torch
 
 from graphfm import Graph, methods
 from graphfm.backbones.gcn import GCNLayer
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.tables.device import DeviceTable
 
 MARGIN = 5.0

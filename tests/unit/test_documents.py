@@ -18,8 +18,8 @@ def python_blocks(name: str) -> list[str]:
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("graphfm.methods.METHODS", methods := dict(METHODS))
-    monkeypatch.setattr("graphfm.run.METHODS", methods)
-    monkeypatch.setattr("graphfm.memory_plan.METHODS", methods)
+    monkeypatch.setattr("graphfm.runs.run.METHODS", methods)
+    monkeypatch.setattr("graphfm.runs.memory_plan.METHODS", methods)
     blocks = python_blocks(name)
     assert blocks
     for block in blocks:

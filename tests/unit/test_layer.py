@@ -9,7 +9,7 @@ from torch import nn
 from graphfm.backbones import make_backbone
 from graphfm.backbones.gcn import GCNLayer
 from graphfm.batch import Batch, Targets
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.estimators.base import Exact
 from graphfm.norm import frozen_statistics
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from graphfm.batch import Batch, Rows
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
+from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
-from graphfm.ops.fanout import Combined
 
 
 @dataclass(frozen=True, kw_only=True)

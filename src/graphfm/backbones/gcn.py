@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
+from graphfm.kernels import weighted_sum
+from graphfm.kernels.halo_update import Affine
 from graphfm.layer import GraphLayer
-from graphfm.ops import weighted_sum
-from graphfm.ops.halo import Affine
 
 
 @dataclass(frozen=True, kw_only=True)

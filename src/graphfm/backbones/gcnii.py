@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone, Settings
 from graphfm.batch import Block, Targets
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
+from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
-from graphfm.ops import weighted_sum
 
 
 @dataclass(frozen=True, kw_only=True)

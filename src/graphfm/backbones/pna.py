@@ -12,9 +12,9 @@ from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
+from graphfm.kernels import segment_max, segment_min, weighted_sum
 from graphfm.layer import GraphLayer
 from graphfm.norm import MaskedBatchNorm
-from graphfm.ops import segment_max, segment_min, weighted_sum
 
 AGGREGATORS = ("mean", "max", "min", "std")
 SCALERS = ("identity", "amplification", "attenuation")

@@ -8,8 +8,8 @@ from torch.nn.functional import linear
 
 from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
+from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
-from graphfm.ops import weighted_sum
 
 
 class SAGELayer(GraphLayer):

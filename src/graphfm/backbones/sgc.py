@@ -3,9 +3,9 @@
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone, DepthSettings
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
-from graphfm.data.hops import hops
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.hops import hops
 
 
 class SGC(Backbone):

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone, HiddenSettings
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
-from graphfm.data.hops import hops
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.hops import hops
 from graphfm.norm import MaskedBatchNorm
 
 

@@ -6,17 +6,17 @@ from typing import Annotated
 import torch
 import typer
 
-from graphfm.bench.case import Case
-from graphfm.bench.machine import Machine
-from graphfm.bench.measurement import Failure, Measurement
-from graphfm.bench.profiling import profile_step
-from graphfm.bench.report import profile_table, profile_title, table
-from graphfm.bench.running import CAUGHT, REPEATS, Graphs, free_memory, measure_all, reason
-from graphfm.bench.suites import SUITES
 from graphfm.cli.output import Interrupted, print_json, say
-from graphfm.comparison.report import as_text
 from graphfm.errors import InputError
-from graphfm.run import known_name, pick_device
+from graphfm.experiments.bench.case import Case
+from graphfm.experiments.bench.machine import Machine
+from graphfm.experiments.bench.measurement import Failure, Measurement
+from graphfm.experiments.bench.profile import profile_step
+from graphfm.experiments.bench.report import profile_table, profile_title, table
+from graphfm.experiments.bench.run import CAUGHT, REPEATS, Graphs, free_memory, measure_all, reason
+from graphfm.experiments.bench.suites import SUITES
+from graphfm.experiments.compare.report import as_text
+from graphfm.runs.run import known_name, pick_device
 
 
 def bench(

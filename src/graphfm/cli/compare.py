@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.comparison_view import comparison_view
+from graphfm.cli.compare_view import comparison_view
 from graphfm.cli.output import Interrupted, Json, print_json, say
-from graphfm.comparison.plan import Plan
-from graphfm.comparison.report import as_text, table
-from graphfm.comparison.running import compare as run_comparison
-from graphfm.comparison.running import default_path
-from graphfm.comparison.sweep import Sweep, own_settings
+from graphfm.experiments.compare.plan import Plan
+from graphfm.experiments.compare.report import as_text, table
+from graphfm.experiments.compare.run import compare as run_comparison
+from graphfm.experiments.compare.run import default_path
+from graphfm.experiments.compare.sweep import Sweep, own_settings
 
 WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
 

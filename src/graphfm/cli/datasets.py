@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.cli.output import Json, print_json, print_rows, say
-from graphfm.cli.transfer import TransferBar
-from graphfm.data import catalog
-from graphfm.data.catalog import CATALOG, Source, Statistics
+from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
-from graphfm.data.fetching import Missing, fetch, files_folder, is_here
+from graphfm.data.formats.mapped_folder import check_digests, stored_folder
 from graphfm.data.graph import SPLITS, Graph
-from graphfm.data.stored import check_digests, stored_folder
+from graphfm.data.sources import catalog
+from graphfm.data.sources.catalog import CATALOG, Source, Statistics
+from graphfm.data.sources.fetch import Missing, fetch, files_folder, is_here
 from graphfm.errors import InputError
 from graphfm.files import data_folder
 from graphfm.memory import size

@@ -7,24 +7,24 @@ from pathlib import Path
 import typer
 
 from graphfm.api import Result
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.checkpointing.signals import StopSignal
+from graphfm.checkpointing.store import CheckpointStore
 from graphfm.cli.output import Interrupted, print_json
 from graphfm.errors import InputError
 from graphfm.memory import size
-from graphfm.training.checkpoints import Checkpoints
-from graphfm.training.folder import CHECKPOINTS
-from graphfm.training.interruption import Interruption
-from graphfm.training.stopped import Stopped
+from graphfm.runs.folder import CHECKPOINTS
 
 
 @contextmanager
-def stoppable(out: Path) -> Iterator[Interruption]:
+def stoppable(out: Path) -> Iterator[StopSignal]:
     """A training in the folder `out` that signals may stop."""
-    interruption = Interruption()
+    stop_signal = StopSignal()
     try:
-        yield interruption
-    except (Stopped, KeyboardInterrupt) as stop:
-        lost = isinstance(stop, Stopped) and not stop.kept
-        code = None if interruption.number is None else 128 + interruption.number
+        yield stop_signal
+    except (TrainingStopped, KeyboardInterrupt) as stop:
+        lost = isinstance(stop, TrainingStopped) and not stop.kept
+        code = None if stop_signal.number is None else 128 + stop_signal.number
         raise Interrupted(_how_to_go_on(out, _before(out) if lost else ""), code) from None
 
 
@@ -57,7 +57,7 @@ def _line(result: Result) -> str:
 
 def _before(out: Path) -> str:
     """What a run goes on from that could not be kept as it is."""
-    if Checkpoints(out / CHECKPOINTS).is_empty:
+    if CheckpointStore(out / CHECKPOINTS).is_empty:
         return " from the beginning"
     return ", as of the checkpoint before"
 

@@ -9,7 +9,7 @@ import typer
 from graphfm.backbones import BACKBONES
 from graphfm.cli.output import Json, print_json, print_rows
 from graphfm.data.datasets import load
-from graphfm.data.summary import summarize
+from graphfm.data.graph.summary import summarize
 from graphfm.memory import size
 from graphfm.methods import METHODS
 

@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graphfm.training.watcher import EpochRecord, Watcher
+from graphfm.training.callbacks import Callback, EpochRecord
 
 
 class Bars:
@@ -29,7 +29,7 @@ class Bars:
         self.progress.stop()
 
 
-class ProgressBar(Bars, Watcher):
+class ProgressBar(Bars, Callback):
     def __init__(self, epochs: int) -> None:
         self.progress = Progress(
             TextColumn("epoch"),

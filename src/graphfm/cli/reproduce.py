@@ -6,17 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
-from graphfm.comparison.report import as_text
 from graphfm.errors import InputError
+from graphfm.experiments.compare.report import as_text
+from graphfm.experiments.reproduce import ReproductionPlan
+from graphfm.experiments.reproduce import reproduce as run_reproduction
+from graphfm.experiments.reproduce.report import describe
+from graphfm.experiments.reproduce.report import table as table_of
+from graphfm.experiments.reproduce.run import default_path, failures
 from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
-from graphfm.reproduction import ReproductionPlan
-from graphfm.reproduction import reproduce as run_reproduction
-from graphfm.reproduction.report import describe
-from graphfm.reproduction.report import table as table_of
-from graphfm.reproduction.running import default_path, failures
-from graphfm.run import known_name
+from graphfm.runs.run import known_name
 
 
 def recipes(

@@ -15,9 +15,9 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
-from graphfm.model import Model
-from graphfm.run import pick_device
-from graphfm.training.saved_run import read_run
+from graphfm.runs.model import Model
+from graphfm.runs.reader import read_run
+from graphfm.runs.run import pick_device
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[

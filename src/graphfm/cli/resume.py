@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from graphfm.api import resume
+from graphfm.checkpointing.schedule import Interval
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.progress import ProgressBar
 from graphfm.errors import InputError
-from graphfm.training.interval import Interval
-from graphfm.training.saved_run import read_config
+from graphfm.runs.reader import read_config
 
 
 def go_on(path: Path, interval: Interval | None, json: bool, given: Mapping[str, Any]) -> None:
@@ -19,6 +19,6 @@ def go_on(path: Path, interval: Interval | None, json: bool, given: Mapping[str,
             option = name.replace("_", "-")
             raise InputError(f"--resume goes on with the settings of the run; leave out --{option}")
     epochs = read_config(path)[0].training.epochs
-    with stoppable(path) as interruption, ProgressBar(epochs) as bar:
-        result = resume(path, watchers=[bar], interval=interval, interruption=interruption)
+    with stoppable(path) as stop_signal, ProgressBar(epochs) as bar:
+        result = resume(path, callbacks=[bar], interval=interval, stop_signal=stop_signal)
     report(result, json)

@@ -13,14 +13,14 @@ from graphfm.backbones import make_backbone
 from graphfm.cli.output import Json, print_json, say
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
-from graphfm.diagnostics.staleness import LayerStaleness
-from graphfm.diagnostics.staleness import staleness as measure
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
-from graphfm.run import Run, build, pick_device
-from graphfm.training.start import check_trainable
+from graphfm.runs.run import Run, build, pick_device
+from graphfm.training.callbacks import Callback, EpochRecord
+from graphfm.training.setup import check_trainable
+from graphfm.training.staleness import LayerStaleness
+from graphfm.training.staleness import staleness as measure
 from graphfm.training.trainer import Trainer
-from graphfm.training.watcher import EpochRecord, Watcher
 
 PUBLISHED = {"exact_first_hop": False}
 PUBLISHED_OB = {**PUBLISHED, "start": "zero"}
@@ -70,7 +70,7 @@ class Row:
         }
 
 
-class _Observer(Watcher):
+class _Observer(Callback):
     """Measures staleness after each epoch of the second half."""
 
     def __init__(self, trainer: Trainer) -> None:

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.api import start as start_run
+from graphfm.checkpointing.schedule import Interval
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.output import Json, say
 from graphfm.cli.progress import ProgressBar
 from graphfm.cli.resume import go_on
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
-from graphfm.memory_plan import MemoryPlan, foresee, memory_plan
 from graphfm.recipes import recipe_of
-from graphfm.run import Run, pick_device
-from graphfm.training.folder import check_free, new_path
-from graphfm.training.interval import Interval
-from graphfm.training.start import check_capture, check_trainable
+from graphfm.runs.folder import check_free, new_path
+from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
+from graphfm.runs.run import Run, pick_device
+from graphfm.training.setup import check_capture, check_trainable
 
 NO_SETTINGS = ("out", "json", "recipe", "resume", "checkpoint_every")
 WHAT, NETWORK, METHOD, TRAINING, RUN = "What", "Network", "Method", "Training", "Run"
@@ -303,8 +303,8 @@ def _train(
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
     )
     try:
-        with stoppable(out) as interruption, ProgressBar(run.training.epochs) as bar:
-            result = start_run(run, graph, [bar], out, interval=interval, interruption=interruption)
+        with stoppable(out) as stop_signal, ProgressBar(run.training.epochs) as bar:
+            result = start_run(run, graph, [bar], out, interval=interval, stop_signal=stop_signal)
     finally:
         with suppress(OSError):
             out.rmdir()  # nothing was written to it

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
-from graphfm.data.catalog import CATALOG
-from graphfm.data.fetching import fetched_size, load_fetched
 from graphfm.data.graph import Graph
+from graphfm.data.graph.size import GraphSize
+from graphfm.data.sources.catalog import CATALOG
+from graphfm.data.sources.fetch import fetched_size, load_fetched
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError
-from graphfm.footprint import GraphSize
 
 DATASETS: Mapping[str, str] = {
     "debian": "63 thousand Debian packages, their dependencies, 51 sections; comes with GraphFM",

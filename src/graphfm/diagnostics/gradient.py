@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
-from graphfm.diagnostics.staleness import ratio
 from graphfm.errors import InputError
 from graphfm.estimators.base import Exact
 from graphfm.norm import without_noise
 from graphfm.samplers.full import FullSampler
 from graphfm.tables.device import DeviceTable
 from graphfm.training.objective import as_mean, weighted_loss
-from graphfm.training.start import as_set
+from graphfm.training.setup import as_set
+from graphfm.training.staleness import ratio
 
 if TYPE_CHECKING:  # a trainer may want to call this module
     from graphfm.training.trainer import Trainer

@@ -11,10 +11,10 @@ from torch import Tensor
 from graphfm.batch import Block, Rows
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
-from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.kernels import fused_aggregate as fanout
+from graphfm.kernels.fused_aggregate import Combined, Momentum
 from graphfm.layer import GraphLayer
-from graphfm.ops import fanout
-from graphfm.ops.fanout import Combined, Momentum
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import DeviceTable
 

@@ -8,11 +8,12 @@ from torch import Tensor
 
 from graphfm.batch import Block, Rows, Targets
 from graphfm.errors import InputError
-from graphfm.estimators.compensation import Compensation
-from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.estimators.gradient_compensation import Compensation
+from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.kernels import backend as compiled
+from graphfm.kernels import fused_aggregate as fanout
+from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
-from graphfm.ops import compiled, fanout
-from graphfm.ops.fanout import Combined
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import DeviceTable
 

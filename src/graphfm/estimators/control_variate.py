@@ -9,9 +9,9 @@ from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.kernels.neighbor_pick import sum_of_all
 from graphfm.layer import GraphLayer
-from graphfm.ops.neighborhoods import sum_of_all
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import DeviceTable
 

@@ -10,12 +10,12 @@ from torch import Tensor
 from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.compensation import Compensation
+from graphfm.estimators.gradient_compensation import Compensation
 from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
-from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.kernels import table_sum
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.ops import table_sum
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 

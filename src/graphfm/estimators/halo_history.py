@@ -11,12 +11,12 @@ from torch import Tensor
 from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
-from graphfm.estimators.compensation import Compensation
-from graphfm.estimators.step import LayerStep, NewTable
+from graphfm.estimators.gradient_compensation import Compensation
+from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.kernels import sum_of_rest, table_sum
+from graphfm.kernels.halo_update import Blend
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.ops import sum_of_rest, table_sum
-from graphfm.ops.halo import Blend
 from graphfm.tables.base import NodeTable
 from graphfm.tables.device import table_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphfm.backbones import BACKBONES
 from graphfm.methods import METHODS
-from graphfm.run import Run, backbone_of, known_name, options_of
+from graphfm.runs.run import Run, backbone_of, known_name, options_of
 
 # The paper's code: histories from zero, no exact first hop, sums of what a batch sees as they are.
 AS_PUBLISHED = {"exact_first_hop": False}

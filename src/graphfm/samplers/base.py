@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch
-from graphfm.data.adjacency import Adjacency
-from graphfm.footprint import GraphSize, LayerFootprint
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency
 
 
 class Sampler(ABC):

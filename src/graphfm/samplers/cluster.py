@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, offsets
-from graphfm.data.adjacency import Adjacency
-from graphfm.data.partition import partition
-from graphfm.data.readers import Readers
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.out_neighbors import OutNeighbors
+from graphfm.data.matrix.partition import partition
 from graphfm.errors import InputError
-from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
-from graphfm.samplers.induced import InducedEdges
+from graphfm.samplers.drawing.induced_edges import InducedEdges
 
 
 @dataclass(kw_only=True)
@@ -59,7 +59,7 @@ class ClusterSampler(Sampler):
         part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
         self.induced = None if self.halo else InducedEdges(graph)
-        self.readers = Readers(graph) if self.halo and self.edges_back else None
+        self.readers = OutNeighbors(graph) if self.halo and self.edges_back else None
         known = graph.edge_weight is None or adjacency.row_scale is adjacency.col_scale
         self.mirrored = self.readers is not None and self.readers.mirrored and known
         if self.readers is not None and not self.mirrored:
@@ -115,7 +115,7 @@ class ClusterSampler(Sampler):
             weight = adjacency.weights(*ends, slice(None))
         return Edges(back.indptr, back.col + back.num_dst, weight, block.num_src)
 
-    def _read_by(self, block: Block, readers: Readers) -> Edges:
+    def _read_by(self, block: Block, readers: OutNeighbors) -> Edges:
         """What the halo reads of the batch, where edges lead one way."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         source, reader_ids, position = readers.of(block.dst_ids)

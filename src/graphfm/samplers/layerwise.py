@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
-from graphfm.data.adjacency import Adjacency, targets_first
-from graphfm.footprint import GraphSize, LayerFootprint
-from graphfm.samplers.importance import Chances, as_chances, column_chances
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency, targets_first
+from graphfm.samplers.drawing.importance import Chances, as_chances, column_chances
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch
-from graphfm.data.adjacency import Adjacency
-from graphfm.samplers.importance import Inclusion, inclusion
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.samplers.drawing.importance import Inclusion, inclusion
 from graphfm.samplers.layerwise import LayerSampler
 
 LEAST = 0.5  # of the mean norm: gradients grow with dropout and with time, and divide the loss

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, offsets
-from graphfm.data.adjacency import Adjacency
 from graphfm.data.graph import Graph
-from graphfm.footprint import GraphSize, LayerFootprint
-from graphfm.ops import compiled
-from graphfm.ops import neighborhoods as kernels
-from graphfm.ops.fanout import MOST_FANOUT
-from graphfm.samplers.distinct import Distinct
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import backend as compiled
+from graphfm.kernels import neighbor_pick as kernels
+from graphfm.kernels.fused_aggregate import MOST_FANOUT
+from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
@@ -56,7 +56,7 @@ class NeighborSampler(SeedSampler):
         most = max(int(graph.degree.max()), 1)  # beyond it there is nothing to pick
         fanouts = one_per_layer("fanout", self.fanout, num_layers)
         self.fanouts = tuple(min(fanout, most) for fanout in fanouts)
-        self.distinct = Distinct(graph.num_nodes) if graph.device.type == "cpu" else None
+        self.distinct = Deduplicate(graph.num_nodes) if graph.device.type == "cpu" else None
         self.layouts = dict[tuple[int, int], tuple[Tensor, Tensor]]()  # by targets and fan-out
 
     @property

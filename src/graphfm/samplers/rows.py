@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
-from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.seeds import SeedSampler
 
 

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, offsets
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
-from graphfm.footprint import GraphSize, LayerFootprint
 from graphfm.samplers.base import Sampler
-from graphfm.samplers.importance import Chances, as_chances, column_chances
-from graphfm.samplers.induced import InducedEdges
+from graphfm.samplers.drawing.importance import Chances, as_chances, column_chances
+from graphfm.samplers.drawing.induced_edges import InducedEdges
 
 SUBGRAPHS = ("node", "edge", "walk")
 MOST = 1e4  # by which an edge is ever multiplied

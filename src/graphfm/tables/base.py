@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import HALO_ROWS, Block, halo_chunks
-from graphfm.ops.aggregate import sum_of_rest
-from graphfm.ops.halo import Affine, Blend
+from graphfm.kernels.halo_update import Affine, Blend
+from graphfm.kernels.sparse_sum import sum_of_rest
 
 
 class NodeTable(ABC):

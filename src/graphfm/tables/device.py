@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Block
+from graphfm.kernels import backend as compiled
+from graphfm.kernels.halo_update import Affine, Blend, spread
+from graphfm.kernels.matmul import put_product
+from graphfm.kernels.table_write import put_rows
 from graphfm.layer import GraphLayer
-from graphfm.ops import compiled
-from graphfm.ops.halo import Affine, Blend, spread
-from graphfm.ops.product import put_product
-from graphfm.ops.rows import put_rows
 from graphfm.tables.base import NodeTable
 
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from graphfm.batch import Batch
-from graphfm.training.features import Input
 from graphfm.training.objective import Objective
+from graphfm.training.step_input import Input
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class StepInput:
     """A batch, what the first layer reads, what is minimised: nothing that other steps change."""
 
     batch: Batch

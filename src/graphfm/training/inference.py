@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Block, Targets, offsets
-from graphfm.data.adjacency import Adjacency
-from graphfm.data.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.errors import InputError
 from graphfm.estimators.base import Exact
 from graphfm.layer import GraphLayer

@@ -10,38 +10,41 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from graphfm.diagnostics.staleness import staleness
-from graphfm.training.not_finite import NotFinite
+from graphfm.training.callbacks import Callback, EpochRecord, Score
+from graphfm.training.errors import NonFiniteError
 from graphfm.training.progress import Progress
-from graphfm.training.watcher import EpochRecord, Score, Watcher
+from graphfm.training.staleness import staleness
 
 if TYPE_CHECKING:
-    from graphfm.training.keeper import Keeper
+    from graphfm.checkpointing.checkpointer import Checkpointer
     from graphfm.training.trainer import Trainer
 
 Staleness = tuple[dict[str, float | None], ...] | None
 
 
 class Loop:
-    """Trains to the end. All that it knows is in `progress`, so that a keeper can save it."""
+    """Trains to the end. All that it knows is in `progress`, so that a checkpointer can save it."""
 
     def __init__(
-        self, trainer: Trainer, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None
+        self,
+        trainer: Trainer,
+        callbacks: Sequence[Callback] = (),
+        checkpointer: Checkpointer | None = None,
     ) -> None:
-        self.trainer, self.watchers, self.keeper = trainer, watchers, keeper
+        self.trainer, self.callbacks, self.checkpointer = trainer, callbacks, checkpointer
         self.progress = Progress(prepare_seconds=trainer.prepare_seconds)
 
     def run(self) -> Score:
         """Train, go back to the best epoch, and look at the test nodes there."""
-        trainer, progress, keeper = self.trainer, self.progress, self.keeper
-        if keeper is not None:
-            keeper.restore(trainer, progress)
-        for watcher in self.watchers:
-            watcher.on_begin(progress.records)
+        trainer, progress, checkpointer = self.trainer, self.progress, self.checkpointer
+        if checkpointer is not None:
+            checkpointer.restore(trainer, progress)
+        for callback in self.callbacks:
+            callback.on_begin(progress.records)
         while not progress.is_over(trainer.training):
             self._epoch(len(progress.records) + 1)
-        if keeper is not None:
-            keeper.finish(trainer, progress)
+        if checkpointer is not None:
+            checkpointer.finish(trainer, progress)
         trainer.backbone.load_state_dict(progress.best_weights)
         return self._score()
 
@@ -50,9 +53,9 @@ class Loop:
         lr = float(trainer.schedule.get_last_lr()[0])
         loss, seconds = self._train()
         if not math.isfinite(loss):
-            raise NotFinite(f"the loss is {loss}", number)
+            raise NonFiniteError(f"the loss is {loss}", number)
         if trainer.optimizer.overflowed():
-            raise NotFinite.squares(number)
+            raise NonFiniteError.squares(number)
         val, stale = None, self._staleness(number)  # before a refresh, if there is one
         last = progress.ends_with(number, progress.seconds + seconds, trainer.training)
         if number % trainer.training.eval_every == 0 or last:
@@ -60,27 +63,27 @@ class Loop:
         record = EpochRecord(number, loss, val, lr, seconds, stale)
         if improved := progress.add(record):
             progress.keep(trainer.backbone)
-        for watcher in self.watchers:
-            watcher.on_epoch(record, progress.best_value)
+        for callback in self.callbacks:
+            callback.on_epoch(record, progress.best_value)
             if improved:
-                watcher.on_best(trainer.backbone)
-        if self.keeper is not None and self.keeper.is_due(trainer):
-            self.keeper.keep(trainer, progress)
+                callback.on_best(trainer.backbone)
+        if self.checkpointer is not None and self.checkpointer.is_due(trainer):
+            self.checkpointer.keep(trainer, progress)
 
     def _train(self) -> tuple[float, float]:
         """One epoch, or what is left of it: its loss, and the seconds it took without keeping."""
-        trainer, progress, keeper = self.trainer, self.progress, self.keeper
+        trainer, progress, checkpointer = self.trainer, self.progress, self.checkpointer
         started = time.perf_counter() - progress.epoch_seconds
-        if keeper is None:
+        if checkpointer is None:
             loss = trainer.epoch()
             return loss, time.perf_counter() - started
 
         def keep() -> None:
             nonlocal started
-            if keeper.is_due(trainer):
+            if checkpointer.is_due(trainer):
                 now = time.perf_counter()
                 progress.epoch_seconds = now - started
-                keeper.keep(trainer, progress)
+                checkpointer.keep(trainer, progress)
                 started += time.perf_counter() - now
 
         loss = trainer.epoch(keep)
@@ -90,7 +93,7 @@ class Loop:
         trainer = self.trainer
         logits, y = trainer.outputs("val")
         if not bool(torch.isfinite(logits).all()):
-            raise NotFinite("the outputs are not finite", number)
+            raise NonFiniteError("the outputs are not finite", number)
         if trainer.training.refresh_histories:
             trainer.refresh_histories()
         return trainer.score(logits, y)

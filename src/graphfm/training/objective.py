@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, one_hot
 
 from graphfm.data.graph import Graph
-from graphfm.ops import compiled
-from graphfm.ops.loss import mean_cross_entropy, number_marked
+from graphfm.kernels import backend as compiled
+from graphfm.kernels.cross_entropy import mean_cross_entropy, number_marked
 
 
 def node_losses(logits: Tensor, y: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from graphfm.backbones.base import Backbone
-from graphfm.training.forms import Form, each, maybe, real, whole
+from graphfm.checkpointing.schema import Form, each, maybe, real, whole
+from graphfm.training.callbacks import EpochRecord
 from graphfm.training.settings import Training
-from graphfm.training.watcher import EpochRecord
 
 SECONDS = real(0, 1e12)
 RECORD: Form = {

@@ -14,29 +14,30 @@ from torch.optim.lr_scheduler import LambdaLR
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
 from graphfm.data.graph import Graph
-from graphfm.diagnostics.staleness import AgeMeter
-from graphfm.estimators.step import LayerStep
+from graphfm.estimators.layer_step import LayerStep
+from graphfm.kernels import backend as compiled
+from graphfm.kernels import side_stream as branch
+from graphfm.kernels.adam import Adam
+from graphfm.kernels.cross_entropy import backward
+from graphfm.kernels.precision import check_precision, rounded
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
 from graphfm.norm import evaluating, without_noise
-from graphfm.ops import branch, compiled
-from graphfm.ops.loss import backward
 from graphfm.tables.device import DeviceTable, places
-from graphfm.training.adam import Adam
-from graphfm.training.capture import GROUP, CapturedSteps, groups, why_not_captured
-from graphfm.training.drawn import Drawn
-from graphfm.training.features import Features, Input
+from graphfm.training.callbacks import Callback, Score
+from graphfm.training.cuda_graphs import GROUP, CapturedSteps, groups, why_not_captured
+from graphfm.training.drawn import StepInput
+from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.loop import Loop
 from graphfm.training.objective import Objective, gradient_norms, micro_f1
-from graphfm.training.position import Position
-from graphfm.training.precision import check_precision, rounded
 from graphfm.training.settings import NUMBER_TYPES, Training
-from graphfm.training.start import as_set, check_trainable, seeded, under_settings
-from graphfm.training.watcher import Score, Watcher
+from graphfm.training.setup import as_set, check_trainable, seeded, under_settings
+from graphfm.training.staleness import AgeMeter
+from graphfm.training.step_input import Features, Input
 
 if TYPE_CHECKING:
-    from graphfm.training.keeper import Keeper
+    from graphfm.checkpointing.checkpointer import Checkpointer
 
 
 class Trainer:
@@ -109,29 +110,31 @@ class Trainer:
                 table = self.infer.know_first_hop(self.backbone.layers[0], self.x)
             estimator.first_hop, sampler.first_hop_known = table, True
 
-    def fit(self, watchers: Sequence[Watcher] = (), keeper: Keeper | None = None) -> Score:
+    def fit(
+        self, callbacks: Sequence[Callback] = (), checkpointer: Checkpointer | None = None
+    ) -> Score:
         """Train to the end, go back to the best epoch, and look at the test nodes there."""
         with seeded(self.training.seed, self.graph.device):
-            return Loop(self, watchers, keeper).run()
+            return Loop(self, callbacks, checkpointer).run()
 
     def step(self, seeds: Tensor) -> Tensor:
         """One update of the weights; returns the loss, still on the device."""
         return self.learn(self.draw(seeds))
 
     @under_settings
-    def draw(self, seeds: Tensor) -> Drawn:
+    def draw(self, seeds: Tensor) -> StepInput:
         """What a step needs and no other step has a part in."""
         batch = self.method.sampler.sample(seeds, self.rng)
         self.touched.update(nodes=batch.num_inputs, edges=batch.num_edges, steps=1)
         return self._drawn(batch)
 
-    def _drawn(self, batch: Batch) -> Drawn:
+    def _drawn(self, batch: Batch) -> StepInput:
         graph = self.graph
         objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
-        return Drawn(batch, self.features(batch), objective)
+        return StepInput(batch, self.features(batch), objective)
 
     @under_settings
-    def learn(self, drawn: Drawn) -> Tensor:
+    def learn(self, drawn: StepInput) -> Tensor:
         """One update of the weights."""
         batch, loss = drawn.batch, self.loss(drawn)
         self.optimizer.zero_grad()
@@ -151,7 +154,7 @@ class Trainer:
         """The loss of a batch; histories are read and written on the way."""
         return self.loss(self._drawn(batch))
 
-    def loss(self, drawn: Drawn) -> Tensor:
+    def loss(self, drawn: StepInput) -> Tensor:
         """The loss of what was drawn; histories are read and written on the way."""
         batch, x, objective = drawn.batch, drawn.x, drawn.objective
         graph, estimator = self.graph, self.method.estimator

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphfm.data.catalog import CATALOG, Source
-from graphfm.data.preparation import Preparation
+from graphfm.data.sources.catalog import CATALOG, Source
+from graphfm.data.sources.preparation import Preparation
 
 FORMS = {"graphsaint": "flickr", "ogb-tables": "arxiv", "ogb-arrays": "papers100m"}
 

@@ -3,7 +3,7 @@ from importlib.resources import files
 import pytest
 
 from graphfm import InputError, load
-from graphfm.data.summary import summarize
+from graphfm.data.graph.summary import summarize
 
 
 @pytest.fixture(scope="module")

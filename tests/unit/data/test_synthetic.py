@@ -5,10 +5,10 @@ import torch
 
 from graphfm import InputError, load, synthetic, train
 from graphfm.batch import Batch, Block, Edges, offsets
-from graphfm.data.summary import homophily, summarize
+from graphfm.data.graph.summary import homophily, summarize
 from graphfm.data.synthetic import SHAPES, Shape
 from graphfm.methods import Method
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 from graphfm.samplers.full import FullSampler
 from graphfm.training.trainer import Trainer
 

@@ -5,7 +5,7 @@ import torch
 
 from graphfm.diagnostics.gradient import gradient_error
 from graphfm.errors import InputError
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 
 CLUSTER = ("gas", "graphfm-ob", "graphfm-delta")
 

@@ -5,8 +5,8 @@ import torch
 
 from graphfm.batch import Targets
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
-from graphfm.estimators.step import LayerStep
-from graphfm.run import Run, build
+from graphfm.estimators.layer_step import LayerStep
+from graphfm.runs.run import Run, build
 from graphfm.tables.device import DeviceTable
 
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
-from graphfm.data.adjacency import Adjacency
-from graphfm.data.readers import Readers
-from graphfm.ops import weighted_sum
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.data.matrix.out_neighbors import OutNeighbors
+from graphfm.kernels import weighted_sum
 from graphfm.samplers.cluster import ClusterSampler
 
 ADJACENCIES = {"mean": Adjacency.mean, "symmetric": Adjacency.symmetric}
@@ -257,7 +257,7 @@ def test_out_edges(graph, data):
     ids = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), max_size=6))
     edges = list(enumerate(graph.edge_index.T.tolist()))
     want = [(i, v, p) for i, node in enumerate(ids) for p, (u, v) in edges if u == node]
-    readers = Readers(graph)
+    readers = OutNeighbors(graph)
     source, reader, position = readers.of(torch.tensor(ids, dtype=torch.int64))
     got = list(zip(source.tolist(), reader.tolist(), position.tolist(), strict=True))
     if readers.mirrored:  # positions are then those of edges back, of the same weight

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphfm.data.adjacency import Adjacency
-from graphfm.samplers.importance import (
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.samplers.drawing.importance import (
     Chances,
     Inclusion,
     as_chances,
@@ -40,7 +40,7 @@ def test_chances_are_squared_norms_of_columns(make_graph, kind):
 def test_columns_are_added_up_in_chunks(make_graph, monkeypatch):
     adjacency = Adjacency.mean(make_graph(weighted=True))
     want = column_chances(adjacency)
-    monkeypatch.setattr("graphfm.samplers.importance.CHUNK", 7)
+    monkeypatch.setattr("graphfm.samplers.drawing.importance.CHUNK", 7)
     assert torch.equal(column_chances(adjacency), want)
 
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from graphfm import InputError, train
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.methods import METHODS
-from graphfm.run import Run, build
+from graphfm.runs.run import Run, build
 from graphfm.samplers.layerwise import LayerSampler
 from graphfm.training.objective import gradient_norms, node_losses
 

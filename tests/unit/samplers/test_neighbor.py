@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
-from graphfm.data.adjacency import Adjacency
-from graphfm.ops import weighted_sum
-from graphfm.samplers.distinct import Distinct
+from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import weighted_sum
+from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.neighbor import NeighborSampler, pick, pick_distinct, uniform_of
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
@@ -413,7 +413,7 @@ def test_distinct_ids_come_targets_first(num_nodes, data):
     nodes = st.integers(0, num_nodes - 1)
     targets = torch.tensor(data.draw(st.lists(nodes, unique=True)), dtype=torch.long)
     others = torch.tensor(data.draw(st.lists(nodes)), dtype=torch.long)
-    distinct = Distinct(num_nodes)
+    distinct = Deduplicate(num_nodes)
     distinct.place.fill_(data.draw(st.integers(-2, 60)))  # whatever an earlier call has left
     src_ids, place = distinct(targets, others)
     assert torch.equal(src_ids[: targets.numel()], targets)
@@ -423,7 +423,7 @@ def test_distinct_ids_come_targets_first(num_nodes, data):
 
 def test_distinct_ids_have_the_same_order_whatever_the_threads():
     ids = torch.randint(1000, (400_000,), generator=generator())
-    found = [Distinct(1000)(ids[:0], ids)[0] for _ in range(5)]
+    found = [Deduplicate(1000)(ids[:0], ids)[0] for _ in range(5)]
     assert all(torch.equal(found[0], other) for other in found)
     last = {node: number for number, node in enumerate(ids.tolist())}
     assert found[0].tolist() == sorted(last, key=last.__getitem__)

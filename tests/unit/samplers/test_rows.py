@@ -3,7 +3,7 @@ import torch
 
 from graphfm import InputError
 from graphfm.backbones import make_backbone
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.methods import Method
 from graphfm.samplers.rows import RowSampler
 from graphfm.training.trainer import Trainer

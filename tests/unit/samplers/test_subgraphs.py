@@ -7,9 +7,9 @@ import torch
 
 from graphfm import Graph, InputError
 from graphfm.backbones import make_backbone
-from graphfm.data.adjacency import Adjacency
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.samplers.cluster import ClusterSampler
-from graphfm.samplers.induced import InducedEdges
+from graphfm.samplers.drawing.induced_edges import InducedEdges
 from graphfm.samplers.saint import SaintSampler, _edge_chances
 from graphfm.samplers.shadow import RESTART, ShadowSampler
 

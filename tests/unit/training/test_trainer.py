@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from graphfm import Graph, InputError, train
-from graphfm.diagnostics.staleness import staleness
-from graphfm.ops import compiled
-from graphfm.run import Run, build
+from graphfm.kernels import backend as compiled
+from graphfm.runs.run import Run, build
+from graphfm.training.callbacks import Callback, EpochRecord
 from graphfm.training.loop import Loop
 from graphfm.training.settings import Training
-from graphfm.training.watcher import EpochRecord, Watcher
+from graphfm.training.staleness import staleness
 
 
-class Notes(Watcher):
+class Notes(Callback):
     def __init__(self):
         self.records: list[EpochRecord] = []
         self.bests: list[dict[str, torch.Tensor]] = []

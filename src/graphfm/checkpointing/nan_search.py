@@ -1,0 +1,97 @@
+"""Which layer it was whose numbers were the first to be none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from graphfm.backbones.base import Backbone
+from graphfm.training.callbacks import Callback, EpochRecord
+from graphfm.training.errors import NonFiniteError
+
+if TYPE_CHECKING:
+    from graphfm.checkpointing.checkpointer import Checkpointer
+    from graphfm.training.trainer import Trainer
+
+Check = Callable[[str, Tensor], None]
+
+
+class _Broken(Exception):  # noqa: N818
+    """A layer gave something that is not finite."""
+
+
+class _Enough(Exception):  # noqa: N818
+    """The fault has not come again, or nobody waits for the answer any more."""
+
+
+class _UpTo(Callback):
+    """Ends a training with an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        if record.epoch >= self.epoch:
+            raise _Enough
+
+
+def first_broken(
+    trainer: Trainer, checkpointer: Checkpointer | None, epoch: int, shall_stop: Callable[[], bool]
+) -> str:
+    """Train once more from the last good state to the end of `epoch`, looking at every layer.
+
+    '' where none breaks, or where it was asked to stop.
+    """
+
+    def check(name: str, rows: Tensor) -> None:
+        if shall_stop():
+            raise _Enough
+        if not bool(rows.isfinite().all()):
+            raise _Broken(name)
+
+    try:
+        with _watched(trainer.backbone, check):
+            trainer.fit([_UpTo(epoch)], checkpointer)
+    except _Broken as broken:
+        return f", first of {broken} in step {trainer.touched['steps']}"
+    except (_Enough, NonFiniteError):
+        pass
+    return ""
+
+
+@contextmanager
+def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
+    """Within it, what a layer makes is looked at."""
+    hooks = [
+        module.register_forward_hook(partial(_look_at, check, name))
+        for name, module in (("the encoder", backbone.encode), ("the decoder", backbone.decode))
+    ]
+    number = len(backbone.layers)
+    for depth, layer in enumerate(backbone.layers, start=1):
+        name = f"layer {depth} of {number}"
+        layer.update = _looking(layer.update, check, name)  # type: ignore[method-assign]
+        layer.affine = lambda: None  # type: ignore[method-assign]  # that no row bypasses `update`
+    try:
+        yield
+    finally:
+        for layer in backbone.layers:
+            del layer.update, layer.affine
+        for hook in hooks:
+            hook.remove()
+
+
+def _looking(update: Callable[..., Tensor], check: Check, name: str) -> Callable[..., Tensor]:
+    def looked_at(*given: Any) -> Tensor:
+        rows = update(*given)
+        check(name, rows)
+        return rows
+
+    return looked_at
+
+
+def _look_at(check: Check, name: str, module: nn.Module, given: Any, rows: Tensor) -> None:
+    check(name, rows)

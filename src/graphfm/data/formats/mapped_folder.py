@@ -1,0 +1,166 @@
+"""Graphs in folders of mapped arrays: what `graphfm datasets fetch` leaves behind.
+
+`graph.json` says what the arrays are; `indptr`, `indices`, `x`, `y` and `split` are `.npy` files.
+`docs/datasets.md` describes the form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from graphfm.data.formats.array_file import map_array
+from graphfm.data.formats.npy import read_header
+from graphfm.data.graph import SPLITS, Graph
+from graphfm.data.sources.catalog import RAW, Source
+from graphfm.errors import InputError
+from graphfm.files import atomic_path, read_json
+from graphfm.version import VERSION
+
+FORMAT = 1  # raise it when the same files would make other arrays
+ARRAYS = ("indptr", "indices", "x", "y", "split")
+TYPES: Mapping[str, tuple[str, ...]] = {
+    "indptr": ("<i8",), "indices": ("<i4",), "x": ("<f4", "<f2"), "y": ("<i8", "|i1"),
+    "split": ("|i1",),
+}  # fmt: skip
+PIECE = 1 << 22
+Tell = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+
+
+def stored_folder(source: Source, folder: Path) -> Path:
+    """Where the graph of a dataset is kept, within the folder of its files."""
+    return folder / ("graph-raw" if source.name.endswith(f":{RAW}") else "graph")
+
+
+def describe(
+    source: Source, files: Path, out: Path, raw_edges: int, num_edges: int, num_classes: int
+) -> None:
+    """Write `graph.json`, last of all: what it names is there."""
+    arrays = {name: _describe_array(out / f"{name}.npy") for name in ARRAYS}
+    nodes, features = arrays["x"]["shape"]
+    record = {
+        "format": FORMAT,
+        "name": source.name,
+        "nodes": nodes,
+        "edges": num_edges,
+        "raw_edges": raw_edges,
+        "features": features,
+        "classes": num_classes,
+        "preparation": source.preparation.to_json(),
+        "arrays": arrays,
+        "files": {name: (files / name).stat().st_size for name in source.files},
+        "urls": [download.url for download in source.downloads],
+        "graphfm": VERSION,
+    }
+    with atomic_path(out / "graph.json") as unfinished:
+        unfinished.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What `graph.json` says, as far as it can be believed without reading the arrays."""
+    path = folder / "graph.json"
+    try:
+        record = read_json(path)
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise ValueError(f"it is not of format {FORMAT}")
+        for key in ("nodes", "edges", "raw_edges", "features", "classes"):
+            if type(record[key]) is not int or record[key] < 0:
+                raise ValueError(f"{key} is {record[key]!r}")
+        n, wide = record["nodes"], record["arrays"]["y"]["shape"][1:]
+        shapes = {
+            "indptr": [n + 1], "indices": [record["edges"]], "x": [n, record["features"]],
+            "y": [n, record["classes"]] if wide else [n], "split": [n],
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            array = record["arrays"][name]
+            if array["shape"] != shape or array["dtype"] not in TYPES[name]:
+                raise ValueError(f"{name} is {array['dtype']} {array['shape']}")
+            str(array["sha256"])
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} cannot be used ({error})") from None
+    return record
+
+
+def stored_bytes(record: Mapping[str, Any]) -> int:
+    """What the arrays of a graph take."""
+    arrays = record["arrays"].values()
+    return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
+
+
+def is_current(source: Source, folder: Path) -> bool:
+    """Is the graph there, made as it would be made now? Sizes are looked at, not contents."""
+    try:
+        record = read_record(folder)
+        _map(folder, record)
+    except InputError:
+        return False
+    return bool(record["preparation"] == source.preparation.to_json())
+
+
+def open_graph(folder: Path) -> Graph:
+    """The graph in a folder. Nothing is read but what is looked at."""
+    record = read_record(folder)
+    arrays = _map(folder, record)
+    indptr, split = arrays["indptr"], torch.from_numpy(arrays["split"])
+    if indptr[0] != 0 or indptr[-1] != record["edges"]:
+        raise InputError(f"{folder / 'indptr.npy'} is damaged: it does not end with all edges")
+    masks: dict[str, Any] = {f"{name}_mask": split == part for part, name in enumerate(SPLITS)}
+    meta: dict[str, Any] = {
+        key: record.get(key) for key in ("name", "preparation", "raw_edges", "urls")
+    }
+    return Graph(
+        indptr=torch.from_numpy(indptr),
+        indices=torch.from_numpy(arrays["indices"]),
+        x=torch.from_numpy(arrays["x"]),
+        y=torch.from_numpy(arrays["y"]),
+        num_classes=record["classes"],
+        meta=meta,
+        trusted=True,  # it was checked when it was written
+        **masks,
+    )
+
+
+def check_digests(folder: Path, tell: Tell) -> None:
+    """Read every array and refuse one that is not what was written."""
+    record = read_record(folder)
+    _map(folder, record)
+    for name in ARRAYS:
+        path = folder / f"{name}.npy"
+        if _digest(path, tell) != record["arrays"][name]["sha256"]:
+            raise InputError(
+                f"{path} is damaged: its contents are not those that were written; remove {folder} "
+                "and run 'graphfm datasets fetch' again"
+            )
+
+
+def _map(folder: Path, record: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    described = {name: record["arrays"][name] for name in ARRAYS}
+    return {
+        name: map_array(folder / f"{name}.npy", array["dtype"], tuple(array["shape"]))
+        for name, array in described.items()
+    }
+
+
+def _describe_array(path: Path) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        header = read_header(stream)
+    return {"dtype": header.dtype.str, "shape": list(header.shape), "sha256": _digest(path)}
+
+
+def _digest(path: Path, tell: Tell = lambda what, done, total: None) -> str:
+    digest, done, size = hashlib.sha256(), 0, path.stat().st_size
+    with path.open("rb") as stream:
+        while piece := stream.read(PIECE):
+            digest.update(piece)
+            done += len(piece)
+            tell(path.name, done, size)
+    return digest.hexdigest()

@@ -1,0 +1,199 @@
+"""The matrix a backbone aggregates with, read row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from graphfm.batch import Block, Edges, Neighborhoods, expand_rows, offsets
+from graphfm.data.graph import Graph
+from graphfm.kernels import backend as compiled
+from graphfm.kernels.neighbor_pick import expand
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What a normalisation makes of degrees; None is all ones, of the diagonal all zeros."""
+
+    row: Tensor | None = None
+    col: Tensor | None = None
+    diagonal: Tensor | None = None
+
+
+Normalize = Callable[[Tensor, Tensor], Factors]  # of weighted degrees, and of loops' weights
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """A[v, u] = row_scale[v] * edge weight * col_scale[u] for each edge, plus a diagonal.
+
+    The normalisation is kept as factors, and the edges are the graph's own arrays: an adjacency
+    of any graph costs a few numbers per node and nothing per edge.
+    """
+
+    graph: Graph
+    row_scale: Tensor | None = None  # [num_nodes]
+    col_scale: Tensor | None = None  # [num_nodes]
+    self_weight: Tensor | None = None  # [num_nodes] the diagonal, beyond the graph's own loops
+    normalize: Normalize | None = None  # where the factors come from; to do it again on a subgraph
+
+    @staticmethod
+    def of(graph: Graph, normalize: Normalize) -> Adjacency:
+        factors = normalize(graph.weighted_degree, graph.loop_weight)
+        return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize)
+
+    @staticmethod
+    def mean(graph: Graph) -> Adjacency:
+        """Row-stochastic: a target's aggregate is the (weighted) mean of its in-neighbours."""
+        return Adjacency.of(graph, lambda degree, loop: Factors(row=_safe_power(degree, -1.0)))
+
+    @staticmethod
+    def symmetric(graph: Graph, *, diagonal: float = 0.0) -> Adjacency:
+        """D^-1/2 (A + I) D^-1/2 of GCN; a node with a loop of its own gets no second one.
+
+        `diagonal` adds that much of the matrix's diagonal once more (Cluster-GCN, equation 11).
+        """
+
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
+            own = (loop == 0).to(torch.float32)
+            scale = _safe_power(degree + own, -0.5)
+            return Factors(scale, scale, (own + diagonal * (own + loop)) * scale.square())
+
+        return Adjacency.of(graph, normalize)
+
+    @staticmethod
+    def symmetric_without_loops(graph: Graph) -> Adjacency:
+        """D^-1/2 A D^-1/2 of SIGN; what a node without in-neighbours sends counts for nothing."""
+
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
+            scale = torch.where(degree > 0, _safe_power(degree, -0.5), 0.0)
+            return Factors(scale, scale)
+
+        return Adjacency.of(graph, normalize)
+
+    @cached_property
+    def row_sums(self) -> Tensor:
+        """[num_nodes] total weight of each row, diagonal included."""
+        graph, index_type = self.graph, _index_type(self.graph.num_nodes)
+        rows = torch.arange(graph.num_nodes, dtype=index_type, device=graph.device)
+        rows = rows.repeat_interleave(graph.degree, output_size=graph.num_edges)
+        weight = self.weights(rows, graph.indices, slice(None))
+        sums = torch.segment_reduce(weight.double(), "sum", offsets=graph.indptr, initial=0).float()
+        return sums if self.self_weight is None else sums + self.self_weight
+
+    def full_block(self) -> Block:
+        """All nodes from all nodes, in the order of their ids; made once."""
+        return self._full_block
+
+    @cached_property
+    def _full_block(self) -> Block:
+        graph = self.graph
+        ids = torch.arange(graph.num_nodes, device=graph.device)
+        indptr = graph.indptr.to(_index_type(graph.num_edges))
+        col = graph.indices.to(indptr.dtype)
+        rows = ids.repeat_interleave(graph.degree, output_size=graph.num_edges)
+        edges = Edges(indptr, col, self.weights(rows, col, slice(None)), graph.num_nodes)
+        return Block(ids, edges, graph.degree.float(), self.self_weight)
+
+    def block(self, dst_ids: Tensor) -> Block:
+        """Every in-neighbour of `dst_ids`."""
+        graph = self.graph
+        degree = graph.degree[dst_ids]
+        indptr = offsets(degree)
+        if compiled.available(graph.device):
+            found = expand(dst_ids, indptr, int(indptr[-1]), self.neighborhoods)
+            narrow_ids, weight = found.neighbor_ids, found.weight
+            src_ids, col = targets_first(dst_ids, narrow_ids, graph.num_nodes, found.read)
+        else:
+            target, position = expand_rows(graph.indptr, dst_ids)
+            narrow_ids = graph.indices[position]
+            neighbor_ids = narrow_ids.long()
+            src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
+            weight = self.weights(dst_ids[target], neighbor_ids, position)
+        index_type = _index_type(max(narrow_ids.numel(), src_ids.numel()))
+        indptr = indptr.to(index_type)
+        edges = Edges(indptr, col.to(index_type), weight, src_ids.numel())
+        own = None if self.self_weight is None else self.self_weight[dst_ids]
+        by_id = Edges(indptr, narrow_ids.to(index_type), weight, graph.num_nodes)
+        return Block(src_ids, edges, degree.float(), own, by_id=by_id)
+
+    @property
+    def neighborhoods(self) -> Neighborhoods:
+        """The matrix, its diagonal aside, as kernels read it."""
+        graph = self.graph
+        return Neighborhoods(
+            graph.indptr, graph.indices, graph.edge_weight, self.row_scale, self.col_scale
+        )
+
+    def bare_block(self, ids: Tensor, degree: Tensor | None = None) -> Block:
+        """No edges at all, for a layer whose aggregate is known; so may the degrees be."""
+        indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
+        nothing = torch.empty(0, device=ids.device)
+        edges = Edges(indptr, nothing.int(), nothing, ids.numel())
+        return Block(ids, edges, self.graph.degree[ids].float() if degree is None else degree)
+
+    def subgraph_block(self, ids: Tensor, row: Tensor, col: Tensor, position: Tensor) -> Block:
+        """A subgraph as if it were all there is: normalised by its own degrees.
+
+        Its edges lead from `col` to `row`, which are positions in `ids`; rows must be sorted.
+        """
+        assert self.normalize is not None
+        weight = self.graph.edge_weight
+        raw = torch.ones(row.numel(), device=ids.device) if weight is None else weight[position]
+        indptr = offsets(torch.bincount(row, minlength=ids.numel()))
+        degree = torch.segment_reduce(raw.double(), "sum", offsets=indptr, initial=0).float()
+        loops = torch.where(row == col, raw, 0.0).double()
+        loops = torch.segment_reduce(loops, "sum", offsets=indptr, initial=0).float()
+        factors = self.normalize(degree, loops)
+        scaled = raw if factors.row is None else raw * factors.row[row]
+        scaled = scaled if factors.col is None else scaled * factors.col[col]
+        edges = Edges(indptr.int(), col.int(), scaled, ids.numel())
+        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal)
+
+    def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
+        """Entries of the matrix, of edges given by both ends and their position in the graph."""
+        graph = self.graph
+        if graph.edge_weight is None:
+            weight = torch.ones(src_ids.numel(), device=graph.device)
+        else:
+            weight = graph.edge_weight[position]
+        if self.row_scale is not None:
+            weight = weight * self.row_scale[dst_ids]
+        if self.col_scale is not None:
+            weight = weight * self.col_scale[src_ids]
+        return weight
+
+
+def targets_first(
+    dst_ids: Tensor, neighbor_ids: Tensor, n: int, read: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Distinct node ids, targets first, and the position of each neighbour among them.
+
+    `read` may tell of each node whether it is a neighbour; it is overwritten.
+    """
+    if n > 64 * (dst_ids.numel() + neighbor_ids.numel()):  # then a sort is cheaper than a sweep
+        distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
+        src_ids, place = targets_first(
+            inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
+        )
+        return distinct[src_ids], place
+    if read is None:
+        read = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
+        read[neighbor_ids] = True
+    read[dst_ids] = False
+    src_ids, kind = torch.cat([dst_ids, read.nonzero().squeeze(1)]), _index_type(n)
+    place = torch.empty(n, dtype=kind, device=dst_ids.device)  # no sort, no clearing
+    place[src_ids] = torch.arange(src_ids.numel(), dtype=kind, device=dst_ids.device)
+    return src_ids, place.index_select(0, neighbor_ids)
+
+
+def _safe_power(degree: Tensor, exponent: float) -> Tensor:
+    return torch.where(degree > 0, degree, 1.0).pow(exponent)
+
+
+def _index_type(largest: int) -> torch.dtype:
+    return torch.int32 if largest < 2**31 else torch.int64

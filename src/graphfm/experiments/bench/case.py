@@ -1,0 +1,63 @@
+"""One thing to measure, and what to hold it against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphfm.data.datasets import load
+from graphfm.data.graph import Graph
+from graphfm.experiments.bench.contender import Contender, Ours
+from graphfm.experiments.bench.pyg_rival import PyGRival, has_pyg
+from graphfm.experiments.bench.rival import NumpyRival
+from graphfm.runs.run import Run, options_of, pick_device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A training as `graphfm train` would run it, and the name of a rival."""
+
+    name: str
+    dataset: str
+    options: Mapping[str, Any] = field(default_factory=dict)  # as `Run.make` takes them
+    rival: str | None = None  # of RIVALS
+    workers: int = 0  # processes that sample for the rival, where it can use them
+    device: str = "auto"
+
+    def run(self) -> Run:
+        return Run.make(dataset=self.dataset, device=self.device, **self.options)
+
+    def graph(self) -> Graph:
+        """The graph, where it is trained on."""
+        kind = self.run().training.feature_type
+        return load(self.dataset, device=pick_device(self.device), dtype=kind)
+
+    def make_rival(self, graph: Graph) -> Contender | None:
+        return None if self.rival is None else RIVALS[self.rival](self, graph)
+
+
+def _loader(case: Case, graph: Graph) -> Contender:
+    """PyG's where it can be had; else our own, which says so by its name."""
+    kind = PyGRival if has_pyg() else NumpyRival
+    return kind(case.run(), graph, case.workers)
+
+
+def _pyg(case: Case, graph: Graph) -> Contender:
+    return PyGRival(case.run(), graph, case.workers)
+
+
+def _full_batch(case: Case, graph: Graph) -> Contender:
+    """The same network and settings, all nodes and edges in one step."""
+    run = case.run()
+    shared = options_of("full", run.backbone)
+    options = {name: value for name, value in case.options.items() if name in shared}
+    options |= {"backbone": run.backbone, "method": "full"}
+    return Ours(Run.make(dataset=case.dataset, device=case.device, **options), graph)
+
+
+RIVALS: Mapping[str, Callable[[Case, Graph], Contender]] = {
+    "loader": _loader,
+    "pyg": _pyg,
+    "full": _full_batch,
+}

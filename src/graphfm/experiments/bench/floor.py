@@ -1,0 +1,152 @@
+"""The memory-bandwidth floor: bytes that a step must move, counted from shapes.
+
+Counted is what has to come from memory or go there however well the kernels are written; what a
+step makes and uses at once is not, where it fits into a cache. `benchmarks/README.md` explains
+every line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+import torch
+
+from graphfm.backbones import make_backbone
+from graphfm.data.graph import Graph
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.methods import METHODS
+from graphfm.runs.run import Run
+from graphfm.training.settings import NUMBER_TYPES
+
+FLOAT = 4  # bytes of a number in arithmetic
+OFFSETS = 16  # of a node's neighbours: where they begin and end
+ID = 4  # of a neighbour
+SEED = 16  # of a training node: its id, its label
+PER_WEIGHT = 8 * FLOAT  # a weight, its gradient and Adam's two moments, each read and written
+SAMPLED = ("graphsage", "graphfm-ib")  # few rows, which stay in a cache between layers
+SPILLED = ("full", "gas", "graphfm-ob", "graphfm-delta")  # too many rows for that
+COUNTED = {"sage": SAMPLED, "gcn": SPILLED}  # by network
+
+
+@dataclass(frozen=True)
+class StepBytes:
+    """Bytes of one step by what they are for."""
+
+    structure: float = 0  # ids, offsets, labels
+    features: float = 0  # rows of features, and of their aggregates where those are known
+    histories: float = 0  # rows read and written
+    hidden: float = 0  # hidden rows and their gradients, where they do not stay in a cache
+    weights: float = 0  # and gradients, and what Adam remembers
+
+    @property
+    def total(self) -> float:
+        return self.structure + self.features + self.histories + self.hidden + self.weights
+
+    def __add__(self, other: StepBytes) -> StepBytes:
+        names = [item.name for item in fields(self)]
+        return StepBytes(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Of a step on parts of a graph, what shapes do not tell: how far its edges lead."""
+
+    halo: float  # nodes outside that the parts read
+    cut: float  # edges from there
+
+
+@dataclass(frozen=True)
+class _Widths:
+    """Of one layer, and what its rows are made of."""
+
+    into: int
+    out: int
+    depth: int
+    known: bool  # is its aggregate there before training?
+    last: bool
+
+
+def step_bytes(run: Run, graph: Graph, reach: Reach = Reach(0, 0)) -> StepBytes | None:
+    """What a step of `run` on `graph` must move; None of a method that is not counted here."""
+    if run.method not in COUNTED.get(run.backbone, ()):
+        return None
+    settings, method = run.backbone_settings, METHODS[run.method](**run.method_settings)
+    with torch.device("meta"):
+        network = make_backbone(run.backbone, graph.num_features, graph.num_classes, **settings)
+    rows = [graph.num_features, *[settings["hidden"]] * (settings["layers"] - 1), graph.num_classes]
+    known, last = method.estimator.exact_first_hop and network.begins_linear, len(rows) - 2
+    widths = [
+        _Widths(into, out, depth, known and depth == 0, depth == last)
+        for depth, (into, out) in enumerate(pairwise(rows))
+    ]
+    parts = method.sampler.footprint(GraphSize.of(graph), len(widths))
+    seeds = parts[-1].targets * SEED
+    number = sum(weights.numel() for weights in network.parameters())
+    total = StepBytes(structure=seeds, weights=number * PER_WEIGHT)
+    for width, part in zip(widths, parts, strict=True):
+        if run.method in SAMPLED:
+            total += _sampled_layer(run, graph, width, part)
+        else:
+            total += _spilled_layer(run, graph, width, part.targets, reach)
+    return total
+
+
+def _sampled_layer(run: Run, graph: Graph, width: _Widths, part: LayerFootprint) -> StepBytes:
+    """Rows are gathered once, from features or histories; from there on they are at hand."""
+    number = graph.x.element_size()
+    if width.known:  # beside it a node's own features
+        return StepBytes(features=part.targets * width.into * 2 * number)
+    first, momentum = width.depth == 0, run.method == "graphfm-ib"
+    kept = NUMBER_TYPES[run.training.history].itemsize
+    visits = 2 * FLOAT  # how often a node was seen
+    return StepBytes(
+        structure=part.targets * OFFSETS + part.edges * ID,
+        features=part.sources * width.into * number if first else 0.0,
+        histories=part.targets * (2 * width.into * kept + visits) if momentum else 0.0,
+    )
+
+
+def _spilled_layer(
+    run: Run, graph: Graph, width: _Widths, targets: float, reach: Reach
+) -> StepBytes:
+    """A row for every edge, there and back; every array of rows once for each who needs it."""
+    edges = graph.num_edges * targets / graph.num_nodes
+    outputs = 2 * targets * width.out * FLOAT  # written; their gradient read
+    if width.known:  # read for the output, and once more for the weights' gradient
+        rows = (2 * targets + reach.halo) * width.into * graph.x.element_size()
+        return StepBytes(features=rows, hidden=outputs) + _history(run, width, targets, reach)
+    kind = graph.x.element_size() if width.depth == 0 else FLOAT
+    gathered = edges * width.into * kind
+    aggregates = 3 * targets * width.into * FLOAT  # written; read for the output and the gradient
+    structure = targets * OFFSETS + edges * ID
+    if width.depth > 0:  # the gradient goes back to the rows of the step
+        inside = edges - reach.cut
+        aggregates += targets * width.into * FLOAT
+        gathered += inside * width.into * FLOAT
+        structure += targets * OFFSETS + inside * ID
+    first = width.depth == 0
+    return StepBytes(
+        structure=structure,
+        features=gathered if first else 0.0,
+        hidden=aggregates + outputs + (0.0 if first else gathered),
+    ) + _history(run, width, targets, reach)
+
+
+def _history(run: Run, width: _Widths, targets: float, reach: Reach) -> StepBytes:
+    """What the halo's rows, and those left for later steps, cost beside the step's own."""
+    kept = NUMBER_TYPES[run.training.history].itemsize
+    back = StepBytes(
+        structure=reach.halo * OFFSETS + reach.cut * ID, hidden=reach.cut * width.into * FLOAT
+    )  # along the edges that lead from the parts to the halo
+    if run.method == "gas" and not width.last:
+        return StepBytes(histories=targets * width.out * kept)
+    if run.method == "graphfm-ob" and not width.last:
+        own = StepBytes(histories=targets * width.out * kept)
+        if width.known:
+            return own
+        return own + back + StepBytes(histories=2 * reach.halo * width.out * kept)
+    if run.method == "graphfm-delta" and not width.known:  # inputs and their sums, of both
+        rows = 2 * targets + targets + 2 * reach.halo
+        return back + StepBytes(histories=rows * width.into * kept)
+    return StepBytes()

@@ -1,0 +1,85 @@
+"""The rival proper: PyG's NeighborLoader and SAGEConv."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.errors import InputError
+from graphfm.experiments.bench.rival import LoaderRival
+
+
+def has_pyg() -> bool:
+    """Is PyG here, with a compiled sampler that loads?"""
+    if find_spec("torch_geometric") is None:
+        return False
+    from torch_geometric import typing
+
+    return bool(typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE)
+
+
+class PyGRival(LoaderRival):
+    """Batches by PyG's own sampler; rows are gathered where the network is, not in the workers.
+
+    With pyg-lib a layer computes only what the next one reads (`trim_to_layer`); torch-sparse does
+    not say which rows those are, and every layer then computes all of them, as in PyG's examples.
+    """
+
+    def make_network(self, widths: list[int]) -> nn.Module:
+        if not has_pyg():
+            raise InputError(
+                "PyG or its compiled sampler is not installed; install torch_geometric and "
+                "pyg-lib to have the rival"
+            )
+        from torch_geometric import typing
+        from torch_geometric.nn import SAGEConv
+
+        sampler = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
+        self.name = f"PyG NeighborLoader ({sampler}) + SAGEConv"
+        return nn.ModuleList(SAGEConv(*pair) for pair in pairwise(widths))
+
+    def make_loader(
+        self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
+    ) -> Iterable[Any]:
+        from torch_geometric.data import Data
+        from torch_geometric.loader import NeighborLoader
+
+        indptr, indices = self.graph.indptr.cpu(), self.graph.indices.cpu().long()
+        targets = torch.arange(self.graph.num_nodes).repeat_interleave(indptr.diff())
+        edges = torch.stack([indices, targets])
+        data = Data(edge_index=edges, num_nodes=self.graph.num_nodes)
+        workers = min(workers, os.cpu_count() or 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch-sparse is deprecated, and still the sampler
+            batches: Iterable[Any] = NeighborLoader(
+                data,
+                num_neighbors=list(reversed(fanout)),
+                input_nodes=ids.cpu(),
+                batch_size=batch_size,
+                shuffle=True,
+                num_workers=workers,
+                persistent_workers=workers > 0,
+            )
+        return batches
+
+    def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
+        from torch_geometric.utils import trim_to_layer
+
+        ids = batch.n_id.to(self.device)
+        h, edges = self.graph.x[ids].float(), batch.edge_index.to(self.device)
+        nodes = getattr(batch, "num_sampled_nodes", None)
+        per_hop = getattr(batch, "num_sampled_edges", None)
+        layers = list(self.network.children())
+        for depth, layer in enumerate(layers):
+            if nodes is not None:
+                h, edges, _ = trim_to_layer(depth, nodes, per_hop, h, edges)
+            h = layer(h, edges)
+            h = h if layer is layers[-1] else h.relu()
+        return h[: batch.batch_size], ids[: batch.batch_size]

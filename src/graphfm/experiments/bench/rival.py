@@ -1,0 +1,124 @@
+"""Who GraphFM is held against: a neighbour loader with SAGE layers, or full batch."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from graphfm.data.graph import Graph
+from graphfm.experiments.bench.contender import Contender
+from graphfm.experiments.bench.neighbor_loader import Hop, LoadedBatch, NeighborLoader
+from graphfm.runs.run import Run
+from graphfm.samplers.seeds import one_per_layer
+from graphfm.training.setup import seeded
+
+
+class LoaderRival(Contender):
+    """The usual loop: a loader on the CPU, rows gathered for each batch, Adam."""
+
+    def __init__(self, run: Run, graph: Graph, workers: int = 0) -> None:
+        started = time.perf_counter()
+        settings, how = run.backbone_settings, run.method_settings
+        assert run.backbone == "sage"
+        assert settings["dropout"] == 0
+        self.graph, self.device = graph, graph.device
+        last = settings["layers"] - 1
+        widths = [graph.num_features, *[settings["hidden"]] * last, graph.num_classes]
+        with seeded(run.training.seed, graph.device):
+            self.network = self.make_network(widths).to(graph.device)
+            ids = some_train_ids(graph, how["batch_size"] * run.training.steps_per_epoch)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=run.training.lr)
+        fanout = one_per_layer("fanout", how["fanout"], settings["layers"])
+        self.batches = self.make_loader(ids, fanout, how["batch_size"], workers)
+        self.prepare_seconds = time.perf_counter() - started
+
+    @abstractmethod
+    def make_network(self, widths: list[int]) -> nn.Module:
+        """The network, from features to classes."""
+
+    @abstractmethod
+    def make_loader(
+        self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
+    ) -> Iterable[Any]:
+        """Whatever gives the batches of an epoch; `fanout` begins with the input layer's."""
+
+    @abstractmethod
+    def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """The outputs of a batch's seeds, and the seeds' ids."""
+
+    def epoch(self) -> float:
+        self.network.train()
+        total, count = torch.zeros((), device=self.device), 0
+        for batch in self.batches:
+            out, ids = self.logits(batch)
+            loss = self._loss(out, self.graph.y[ids])
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            total += loss.detach() * ids.numel()
+            count += ids.numel()
+        return float(total / count)
+
+    def _loss(self, out: Tensor, y: Tensor) -> Tensor:
+        if self.graph.multi_label:
+            return binary_cross_entropy_with_logits(out, y.float())
+        return cross_entropy(out, y.long())
+
+
+class NumpyRival(LoaderRival):
+    """A loader written for this benchmark, and SAGE layers in plain torch."""
+
+    name = "NumPy neighbour loader (written for this benchmark)"
+
+    def make_network(self, widths: list[int]) -> nn.Module:
+        return nn.ModuleList(_Layer(*pair) for pair in pairwise(widths))
+
+    def make_loader(
+        self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
+    ) -> NeighborLoader:
+        return NeighborLoader(self.graph, ids, fanout, batch_size)
+
+    def logits(self, batch: LoadedBatch) -> tuple[Tensor, Tensor]:
+        ids = batch.ids.to(self.device)
+        h = self.graph.x[ids].float()
+        layers = list(self.network.children())
+        for layer, hop in zip(layers, batch.hops, strict=True):
+            h = layer(h, hop)
+            h = h if layer is layers[-1] else h.relu()
+        return h, ids[: batch.num_seeds]
+
+
+class _Layer(nn.Module):
+    """PyG's SAGEConv with the mean, on what was the fastest kernel for it: a CSR product."""
+
+    def __init__(self, in_width: int, out_width: int) -> None:
+        super().__init__()
+        self.neighbors = nn.Linear(in_width, out_width)
+        self.root = nn.Linear(in_width, out_width, bias=False)
+
+    def forward(self, h: Tensor, hop: Hop) -> Tensor:
+        count = hop.indptr.diff()
+        weight = (1 / count.clamp(min=1)).repeat_interleave(count).to(h.device)
+        indptr, col = hop.indptr.to(h.device), hop.col.to(h.device)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse (CSR tensor|invariant checks)")
+            size = (hop.num_dst, hop.num_src)
+            edges = torch.sparse_csr_tensor(indptr, col, weight, size, check_invariants=False)
+            mean = edges @ h if h.is_cuda else torch.sparse.mm(edges, h, "sum")
+        out: Tensor = self.neighbors(mean) + self.root(h[: hop.num_dst])
+        return out
+
+
+def some_train_ids(graph: Graph, most: int) -> Tensor:
+    """Training nodes, at most so many at random (0: all): a short epoch has as many steps."""
+    ids = graph.train_mask.nonzero().squeeze(1)
+    chosen = torch.randperm(ids.numel(), device=ids.device)[: most or ids.numel()]
+    return ids[chosen]

@@ -1,0 +1,195 @@
+"""Which trainings a comparison consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.experiments.cell import Cell
+from graphfm.experiments.compare.entry import Entry
+from graphfm.experiments.compare.sweep import Sweep, Value
+from graphfm.methods import METHODS
+from graphfm.runs.provenance import machine, versions
+from graphfm.runs.run import Run, backbone_of, known_name, options_of, pick_device
+
+ENDLESS = 10**6  # epochs of a training that ends by the clock
+SET_ELSEWHERE = {
+    "seed": "--seeds",
+    "epochs": "--budget-epochs",
+    "max_seconds": "--budget-seconds",
+    "patience": "--patience",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Every method, value and seed, settled and checked before anything is trained."""
+
+    shared: Run  # full batch, with the settings that all have in common
+    entries: tuple[Entry, ...]
+    seeds: int
+    sweep: Sweep | None
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        dataset: str = "debian",
+        backbone: str | None = None,
+        methods: str | Sequence[str] = "all",
+        seeds: int = 3,
+        budget_epochs: int | None = None,
+        budget_seconds: float | None = None,
+        patience: int = 10,
+        sweep: Sweep | None = None,
+        own: Mapping[str, Mapping[str, Any]] | None = None,
+        device: str = "auto",
+        **options: Any,
+    ) -> Plan:
+        """The plan for names and flat options, as on the command line; None is not given.
+
+        `options` are for all methods; `own` has those of one method, such as
+        `{"graphsage": {"fanout": (2, 2)}}`.
+        """
+        names = _method_names(methods)
+        own = own or {}
+        for name in own:
+            known_name("method", name, tuple(names))
+        if not 1 <= seeds <= 1000:
+            raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
+        options = {name: value for name, value in options.items() if value is not None}
+        options |= _budget(budget_epochs, budget_seconds) | {"patience": patience}
+        place = {"dataset": dataset, "device": pick_device(device).type}
+        shared = Run.make(backbone=backbone, **place, **options)
+        if sweep is not None:
+            _check_sweep(sweep, names, shared.backbone, options)
+        entries = tuple(
+            _entry(name, value, shared, sweep, seeds, {**options, **own.get(name, {})})
+            for name in names
+            for value in _values(name, shared.backbone, sweep)
+        )
+        _check_values(entries)
+        return cls(shared=shared, entries=entries, seeds=seeds, sweep=sweep)
+
+    @property
+    def cells(self) -> list[tuple[Entry, Cell]]:
+        """In the order to run them: each method once before any a second time."""
+        by_seed = zip(*(entry.cells for entry in self.entries if entry.cells), strict=True)
+        filled = [entry for entry in self.entries if entry.cells]
+        return [pair for cells in by_seed for pair in zip(filled, cells, strict=True)]
+
+    def settings(self, graph: Graph) -> dict[str, Any]:
+        """All that must be the same for cells to stand in one table."""
+        training = asdict(self.shared.training)
+        del training["seed"]
+        return {
+            "graph": {
+                "fingerprint": graph.fingerprint,
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+            },
+            "backbone": self.shared.backbone,
+            "network": dict(self.shared.backbone_settings),
+            "training": training,
+            "sweep": None if self.sweep is None else self.sweep.name,
+            "device": self.shared.device,
+            "versions": versions(),
+            "machine": machine(graph.device),
+        }
+
+    def asked(self) -> dict[str, Any]:
+        """What may change from one start to the next."""
+        return {
+            "dataset": self.shared.dataset,
+            "methods": list(dict.fromkeys(entry.method for entry in self.entries)),
+            "seeds": self.seeds,
+            "values": None if self.sweep is None else list(self.sweep.values),
+        }
+
+
+def _method_names(methods: str | Sequence[str]) -> list[str]:
+    names = methods.split(",") if isinstance(methods, str) else list(methods)
+    if names == ["all"]:
+        return list(METHODS)
+    names = [name.strip() for name in names]
+    for name in names:
+        known_name("method", name, METHODS)
+    if not names:
+        raise InputError("no method was given; name some, or give all")
+    return list(dict.fromkeys(names))
+
+
+def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
+    if seconds is None:
+        return {"epochs": 100 if epochs is None else epochs}
+    if epochs is not None:
+        raise InputError("there are two budgets, in epochs and in seconds; give one of them")
+    if not seconds > 0:
+        raise InputError(f"budget_seconds is {seconds}; expected a number above 0")
+    return {"epochs": ENDLESS, "max_seconds": float(seconds)}
+
+
+def _check_sweep(sweep: Sweep, names: Iterable[str], backbone: str, given: dict[str, Any]) -> None:
+    if sweep.name in SET_ELSEWHERE:
+        raise InputError(f"{sweep.name} cannot be swept; {SET_ELSEWHERE[sweep.name]} sets it")
+    if sweep.name in given:
+        raise InputError(f"{sweep.name} is swept, and {given[sweep.name]} besides; give one")
+    if not any(_takes(name, backbone, sweep.name) for name in names):
+        raise InputError(
+            f"{sweep.name} is no setting of backbone {backbone} or of {', '.join(names)}; "
+            "sweep one that 'graphfm train --help' lists for them"
+        )
+
+
+def _network(method: str, backbone: str) -> str:
+    return backbone_of(method) or backbone
+
+
+def _takes(method: str, backbone: str, option: str) -> bool:
+    return option in options_of(method, _network(method, backbone))
+
+
+def _values(method: str, backbone: str, sweep: Sweep | None) -> tuple[Value | None, ...]:
+    if sweep is None or not _takes(method, backbone, sweep.name):
+        return (None,)
+    return sweep.values
+
+
+def _entry(
+    method: str,
+    value: Value | None,
+    shared: Run,
+    sweep: Sweep | None,
+    seeds: int,
+    options: dict[str, Any],
+) -> Entry:
+    own = backbone_of(method)
+    network = own or shared.backbone
+    place = {"dataset": shared.dataset, "device": shared.device, "method": method}
+    given = {name: v for name, v in options.items() if not own or _takes(method, network, name)}
+    what = method
+    if sweep is not None and value is not None:
+        given[sweep.name] = value
+        what = f"{method}, {sweep.name} {value}"
+    try:
+        runs = [
+            Run.make(backbone=None if own else network, **place, **given, seed=seed)
+            for seed in range(seeds)
+        ]
+    except InputError as error:
+        return Entry(method=method, backbone=network, value=value, refusal=str(error))
+    cells = tuple(Cell(run, f"{what}, seed {run.training.seed}") for run in runs)
+    return Entry(method=method, backbone=network, value=value, cells=cells)
+
+
+def _check_values(entries: Iterable[Entry]) -> None:
+    """A value that nobody takes is a slip; one that some do not take is a row that says so."""
+    by_value: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_value.setdefault(repr(entry.value), []).append(entry)
+    for same in by_value.values():
+        if all(entry.refusal is not None for entry in same):
+            raise InputError(same[0].refusal)

@@ -1,0 +1,104 @@
+"""A cell in a process of its own: its peak memory and its crash are its own too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+import torch
+
+from graphfm.experiments.cell import Cell
+from graphfm.experiments.outcome import FAILED, Outcome
+
+PROGRAM = (
+    "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "request = json.loads(sys.stdin.readline()); sys.path[:] = request['path']; "
+    "from graphfm.experiments.child import main; main(request)"
+)
+MOST_DETAILS = 4000  # characters
+# Threads that wait give their core away. Spinning, as is the default, a training with other work
+# beside it can take ten times as long.
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+
+
+def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
+    """Train a cell on the graph with that fingerprint; `scratch` is its cache, and is removed.
+
+    Without a fingerprint, on whatever graph has the name.
+    """
+    request = {
+        "path": _module_path(),
+        "run": cell.run.to_json(),
+        "fingerprint": fingerprint,
+        "threads": torch.get_num_threads(),
+    }
+    shutil.rmtree(scratch, ignore_errors=True)  # of a comparison that was killed
+    environment = {**PATIENT, **os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
+    with TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", PROGRAM],  # -P: not the modules of the current folder
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+        )
+        try:
+            answer = _ask(process, json.dumps(request).encode() + b"\n")
+            return _outcome(answer, process.wait(), errors)
+        finally:
+            process.kill()  # if it has not ended: Ctrl-C
+            with suppress(BrokenPipeError):
+                process.communicate()
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _ask(process: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """Send the request and wait for the answer. The pipe stays open: its end would end the cell."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):  # it has died already, and its exit code says more
+        process.stdin.write(request)
+        process.stdin.flush()
+    return process.stdout.read()
+
+
+def _outcome(answer: bytes, code: int, errors: IO[bytes]) -> Outcome:
+    errors.seek(0)
+    details = errors.read().decode(errors="replace").strip()[-MOST_DETAILS:]
+    if answer.endswith(b"\n"):
+        outcome = Outcome.from_json(json.loads(answer))
+        if outcome.status != FAILED:
+            return outcome
+        return Outcome(status=FAILED, error=outcome.error, details=details or None)
+    reason = f"its process ended with code {code}"
+    if code < 0:
+        reason = f"its process was ended by {_signal_name(-code)}"
+        if -code == signal.SIGKILL:
+            reason += ", perhaps for want of memory"
+    elif details:
+        reason += f": {details.splitlines()[-1]}"
+    return Outcome(status=FAILED, error=reason, details=details or None)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {number}"
+
+
+def _module_path() -> list[str]:
+    """Where this process finds modules, except the folder it happens to be in."""
+    root = str(Path(__file__).resolve().parents[2])
+    here = os.path.realpath(os.getcwd())
+    kept = [os.path.abspath(entry) for entry in sys.path if entry]
+    kept = [entry for entry in kept if os.path.realpath(entry) != here]
+    return kept if root in map(os.path.realpath, kept) else [root, *kept]

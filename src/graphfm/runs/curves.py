@@ -1,0 +1,28 @@
+"""The picture of a training."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from graphfm.training.callbacks import EpochRecord, Score
+
+LOSS, VALIDATION = "#888888", "#1f6fb4"
+
+
+def draw_curves(records: Sequence[EpochRecord], score: Score, path: Path) -> None:
+    """Loss and validation score by epoch, the best epoch marked, as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    losses = figure.subplots()
+    losses.plot([r.epoch for r in records], [r.loss for r in records], color=LOSS)
+    losses.set(xlabel="epoch", ylabel="training loss")
+    losses.yaxis.label.set_color(LOSS)
+    evaluated = [(r.epoch, r.val) for r in records if r.val is not None]
+    values = losses.twinx()
+    values.plot(*zip(*evaluated, strict=True), color=VALIDATION)
+    values.plot(score.best_epoch, score.val, "o", color=VALIDATION)
+    values.set_ylabel("validation micro-F1")
+    values.yaxis.label.set_color(VALIDATION)
+    test = "" if score.test is None else f", test {score.test:.4f}"
+    values.set_title(f"best epoch {score.best_epoch}: validation {score.val:.4f}{test}")
+    figure.savefig(path, format="png", dpi=120)

@@ -1,0 +1,124 @@
+"""A settled run from its first step to its last, with an explanation where it ends before."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphfm.checkpointing.checkpointer import Checkpointer
+from graphfm.checkpointing.nan_search import first_broken
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.signals import StopSignal
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.memory import is_out_of_memory
+from graphfm.runs.memory_plan import memory_plan
+from graphfm.runs.run import Run, build
+from graphfm.training.callbacks import Callback, Score
+from graphfm.training.errors import NonFiniteError
+from graphfm.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from graphfm.runs.folder import RunFolder
+
+log = logging.getLogger("graphfm")
+NEVER = Interval(seconds=0)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def fit(run: Run, trainer: Trainer, callbacks: Sequence[Callback] = ()) -> Score:
+    """Train; nothing is written."""
+    try:
+        return trainer.fit(callbacks)
+    except NonFiniteError as error:
+        raise _located(error, run, trainer.graph) from None
+
+
+def fit_in(
+    folder: RunFolder,
+    run: Run,
+    trainer: Trainer,
+    callbacks: Sequence[Callback],
+    interval: Interval,
+    stop_signal: StopSignal | None,
+) -> Score:
+    """Train in the folder of the run, from its newest checkpoint where it has one."""
+    stop = stop_signal or (lambda: False)
+    checkpointer = Checkpointer(folder.checkpoints, folder.identity, interval, stop)
+    try:
+        with stop_signal or nullcontext():
+            try:
+                score = trainer.fit([folder, *callbacks], checkpointer)
+            except NonFiniteError as error:
+                raise _located(error, run, trainer.graph, folder, stop) from None
+            folder.on_best(trainer.backbone)  # whatever became of the file meanwhile
+            folder.finish(score)
+            if interval.never:  # one that a signal left is of no more use
+                with suppress(OSError):
+                    folder.checkpoints.remove()
+        return score
+    except OSError as error:
+        raise InputError(_stopped_by(error, folder)) from None
+
+
+@contextmanager
+def explained(run: Run, graph: Graph) -> Iterator[None]:
+    """Where memory runs out, say what takes it and what to reduce."""
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        plan = memory_plan(run, graph)
+    else:
+        return
+    raise InputError(f"memory ran out ({plan}); {plan.advice(run)}")
+
+
+def _stopped_by(error: OSError, folder: RunFolder) -> str:
+    """What the system would not do, and what to do about it."""
+    reason = " ".join((error.strerror or str(error)).split()) or type(error).__name__
+    where = f" ({error.filename})" if error.filename else ""
+    advice = "see to that"
+    if error.errno in NO_ROOM:
+        advice = f"make room for {folder.path}"
+    elif error.errno in NO_RIGHT:
+        advice = f"see who may write to {folder.path}"
+    then = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
+    return f"the training was stopped by an error: {reason}{where}; {advice}{then}"
+
+
+def _located(
+    error: NonFiniteError,
+    run: Run,
+    graph: Graph,
+    folder: RunFolder | None = None,
+    shall_stop: Callable[[], bool] = lambda: False,
+) -> NonFiniteError:
+    """The error with the layer that broke first, and with what is left."""
+    checkpointer, found = None, ""
+    if folder is not None:
+        checkpointer = Checkpointer(folder.checkpoints, folder.identity, NEVER)
+    try:
+        if error.in_layers:
+            log.info(
+                "%s in epoch %d: to find the layer that broke first, steps up to there are taken "
+                "once more", error.what, error.epoch,
+            )  # fmt: skip
+            # nothing recorded, nothing fused: layers that can be looked at
+            plain = replace(run.training, capture="off", kernels="plain")
+            again = build(replace(run, training=plain), graph)
+            found = first_broken(again, checkpointer, error.epoch, shall_stop)
+    except KeyboardInterrupt:
+        pass  # the error is reported without the layer
+    except Exception as second:
+        if not is_out_of_memory(second):  # two of them are too many
+            raise
+    if folder is not None and not folder.checkpoints.is_empty:
+        found += " (the run is kept as it was at its last checkpoint before that)"
+    return NonFiniteError(error.what, error.epoch, found, error.advice)

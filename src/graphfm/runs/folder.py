@@ -1,0 +1,233 @@
+"""The folder of a run: what was asked, what happened, what came out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+
+from graphfm.backbones.base import Backbone
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.checkpointing.schedule import Interval
+from graphfm.checkpointing.store import CheckpointStore
+from graphfm.data.graph import Graph
+from graphfm.errors import InputError
+from graphfm.files import (
+    UNFINISHED,
+    atomic_path,
+    disk_error,
+    folder_for,
+    make_folder,
+    remove_unfinished,
+    sole_user,
+)
+from graphfm.runs.provenance import machine, versions
+from graphfm.runs.run import Run
+from graphfm.training.callbacks import Callback, EpochRecord, Score
+
+CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
+    "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
+)  # fmt: skip
+
+
+log = logging.getLogger("graphfm")
+
+
+class RunFolder(Callback):
+    """Writes `config.json` at the start, a line per epoch, the weights at every best epoch."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path, self.identity = path, identity
+        self.checkpoints = CheckpointStore(path / CHECKPOINTS)
+        self._records: list[EpochRecord] = []
+
+    @classmethod
+    @contextmanager
+    def create(cls, path: Path, run: Run, graph: Graph, interval: Interval) -> Iterator[RunFolder]:
+        """A folder at `path`, which must be new or empty, for this process alone."""
+        check_free(path)
+        config = _describe(run, graph, interval)
+        folder = cls(path, identity_of(config))
+        try:
+            make_folder(path)
+        except OSError as error:
+            raise _cannot_write(path, error) from None
+        with sole_user(path):
+            check_free(path)  # another may have been here
+            remove_unfinished(path)
+            try:
+                folder._write(CONFIG, json.dumps(config, indent=2) + "\n")
+            except OSError as error:
+                raise _cannot_write(path, error) from None
+            try:
+                yield folder
+            except TrainingStopped:
+                raise
+            except Exception:
+                folder.discard()
+                raise
+
+    @classmethod
+    @contextmanager
+    def reopen(cls, path: Path, config: Mapping[str, Any]) -> Iterator[RunFolder]:
+        """The folder of a run that goes on, for this process alone."""
+        with sole_user(path):
+            folder = cls(path, identity_of(config))
+            _tell_changes(config)
+            try:
+                remove_unfinished(path)
+                folder.checkpoints.clean()
+            except OSError as error:
+                if not (path / RESULT).exists():  # else nothing has to be written any more
+                    raise _cannot_write(path, error, "see to it that you may") from None
+            yield folder
+
+    def on_begin(self, records: Sequence[EpochRecord]) -> None:
+        self._records = list(records)
+        self._write(METRICS, "".join(map(_line, records)))
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        self._records.append(record)
+        with (self.path / METRICS).open("a") as stream:
+            stream.write(_line(record))
+
+    def on_best(self, backbone: Backbone) -> None:
+        try:
+            with atomic_path(self.path / WEIGHTS) as unfinished:
+                save_file(backbone.state_dict(), unfinished)
+        except SafetensorError as error:  # its own word for a full disk
+            raise disk_error(error) from None
+
+    def finish(self, score: Score) -> None:
+        """Write the picture of the curves, and the result: what has one is finished."""
+        from graphfm.runs.curves import draw_curves
+
+        self._write(METRICS, "".join(map(_line, self._records)))  # as lines, it may not last
+        with atomic_path(self.path / PICTURE) as unfinished:
+            draw_curves(self._records, score, unfinished)
+        self._write(RESULT, json.dumps(asdict(score), indent=2) + "\n")
+
+    @property
+    def can_go_on(self) -> bool:
+        """Is there more of the run than its beginning?"""
+        return (self.path / WEIGHTS).exists() or not self.checkpoints.is_empty
+
+    def discard(self) -> None:
+        """Leave nothing of a run that failed before it had a model or a checkpoint."""
+        if not self.can_go_on:
+            with suppress(OSError):
+                self.checkpoints.remove()
+                for name in (CONFIG, METRICS):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+
+    def _write(self, name: str, text: str) -> None:
+        with atomic_path(self.path / name) as unfinished:
+            unfinished.write_text(text)
+
+
+def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same for a checkpoint to be of this run."""
+    graph, device = config["graph"].get("fingerprint"), config["machine"].get("kind")
+    known: dict[str, Any] = json.loads(
+        json.dumps({"run": config["run"], "graph": graph, "device": device})
+    )
+    return known
+
+
+def _tell_changes(config: Mapping[str, Any]) -> None:
+    """Say what is not as it was when the run began, and may change its last bits."""
+    before = config.get("versions")
+    now: dict[str, Any] = {**versions(), "threads": torch.get_num_threads()}
+    if not isinstance(before, dict):
+        return
+    for name, value in {**before, "threads": config["machine"].get("threads")}.items():
+        if value != now.get(name):
+            log.warning(
+                "the run began with %s %s and goes on with %s: last bits may differ",
+                name, value, now.get(name),
+            )  # fmt: skip
+
+
+def _line(record: EpochRecord) -> str:
+    return json.dumps(asdict(record)) + "\n"
+
+
+def check_free(path: Path) -> None:
+    """Refuse a place where no run can be written; leaves it as it was."""
+    if path.exists() and not path.is_dir():
+        raise InputError(
+            f"cannot write to {path}: it is a file, and a run is a folder; choose another (--out)"
+        )
+    try:
+        with folder_for(path):
+            if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
+                found = (path / CONFIG).is_file()
+                more = f"; to go on with its run: --resume {path}" if found else ""
+                raise InputError(
+                    f"{path} is not empty; choose another folder (--out), or remove it{more}"
+                )
+            with TemporaryFile(dir=path):
+                pass
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(
+    path: Path,
+    error: OSError,
+    advice: str = "choose another folder (--out), or see to it that you may write there",
+) -> InputError:
+    return InputError(f"cannot write to {path}: {error.strerror or error}; {advice}")
+
+
+def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
+    return {
+        "run": run.to_json(),
+        "graph": {
+            "num_nodes": graph.num_nodes,
+            "num_edges": graph.num_edges,
+            "num_features": graph.num_features,
+            "num_classes": graph.num_classes,
+            "multi_label": graph.multi_label,
+            "class_names": None if graph.class_names is None else list(graph.class_names),
+            "fingerprint": graph.fingerprint,
+            "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
+        },
+        "checkpoint_every": str(interval),
+        "versions": versions(),
+        "machine": {**machine(graph.device), "kind": graph.device.type},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def as_file_name(dataset: str) -> str:
+    """synthetic:small:0.1 -> synthetic-small-0.1, data/mine.npz -> mine."""
+    return re.sub(r"[^\w.-]+", "-", Path(dataset).name.removesuffix(".npz"))[:100]
+
+
+def new_path(run: Run) -> Path:
+    """Make runs/debian-full-sage, or the same with the first free number behind it."""
+    name = f"{as_file_name(run.dataset)}-{run.method}-{run.backbone}"
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
+        try:
+            make_folder(path, exist_ok=False)  # taken at once: other runs may look for a name too
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _cannot_write(path, error) from None
+        return path
+    raise AssertionError("there are always more numbers")

@@ -1,0 +1,250 @@
+"""What a training will take, told before it takes it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from graphfm.backbones import make_backbone
+from graphfm.backbones.base import Backbone
+from graphfm.data.datasets import known_size
+from graphfm.data.graph import Graph
+from graphfm.data.graph.size import GraphSize, LayerFootprint
+from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES
+from graphfm.errors import InputError
+from graphfm.memory import available_memory, size
+from graphfm.methods import METHODS, Method
+from graphfm.tables.base import NodeTable
+from graphfm.training.inference import KEPT_BYTES
+from graphfm.training.settings import NUMBER_TYPES
+
+if TYPE_CHECKING:  # which asks for plans
+    from graphfm.runs.run import Run
+
+PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
+PER_EDGE_ONE_WAY = 16  # without gradients
+WHOLE_GRAPH = ("refresh_histories", "staleness_every")  # settings that take all nodes at once
+MARGIN = 2.0  # by which a plan may be too high
+
+
+class TooLarge(InputError):  # noqa: N818
+    """There is not enough memory now; there may be another time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPlan:
+    """Bytes by what they are for. Estimates, to within a factor of two or so."""
+
+    device: str
+    graph: int
+    features: int  # hops or first aggregates, beside the graph's own features
+    histories: int
+    weights: int  # and their gradients, and what Adam remembers
+    step: int
+    evaluation: int
+    free: int
+    still_to_come: int = 0  # of the graph
+
+    @property
+    def available(self) -> int:
+        """Free beside the graph."""
+        return max(self.free - self.still_to_come, 0)
+
+    @property
+    def needed(self) -> int:
+        """Beside the graph: what stays, and the larger of what comes and goes."""
+        return self.features + self.histories + self.weights + max(self.step, self.evaluation)
+
+    def __str__(self) -> str:
+        parts = {
+            "graph": self.graph, "features": self.features, "histories": self.histories,
+            "weights": self.weights, "a step": self.step, "evaluation": self.evaluation,
+        }  # fmt: skip
+        listed = ", ".join(f"{name} {size(value)}" for name, value in parts.items() if value)
+        free = f"{size(self.available)} free beside the graph"
+        return f"memory on {self.device}, about: {listed}; {free}"
+
+    def check(self, run: Run) -> None:
+        """Refuse what cannot fit, by the plan's own margin, and say what to reduce."""
+        self.check_graph(run.dataset)
+        if self.needed <= MARGIN * self.available:
+            return
+        raise TooLarge(
+            f"{run.method} on {run.backbone} would take about {size(self.needed)} beside the "
+            f"graph, and {size(self.available)} are free; {self.advice(run)}"
+        )
+
+    def check_graph(self, dataset: str) -> None:
+        """Refuse a graph that cannot be loaded, whatever is done with it."""
+        if self.still_to_come > self.free:
+            smaller = "a smaller scale" if dataset.startswith("synthetic") else "a smaller graph"
+            raise TooLarge(
+                f"the graph {dataset} alone takes {size(self.graph)}, and {size(self.free)} are "
+                f"free on {self.device}; use {smaller}, or a machine with more memory"
+            )
+
+    def advice(self, run: Run) -> str:
+        """What to reduce, by what takes most."""
+        others = max(self.histories, self.step, self.evaluation)
+        if self.features > others and "exact_first_hop" in run.method_settings:
+            return "use --features fp16, --no-exact-first-hop, or a smaller graph"
+        if self.histories > max(self.step, self.evaluation):
+            return "use --history fp16, a lower --hidden, or a method without histories"
+        if self.evaluation > self.step:
+            whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
+            return f"use {'no refresh or staleness, or ' if whole else ''}a lower --hidden"
+        if run.method == "full":
+            return "use a method that samples, such as graphfm-ib, or a lower --hidden"
+        for name in ("batch_size", "parts_per_batch", "budget"):
+            if name in run.method_settings:
+                return f"use a lower --{name.replace('_', '-')} or --hidden"
+        return "use a lower --hidden"
+
+
+def by_need(plan: MemoryPlan) -> int:
+    """To sort plans by."""
+    return plan.needed
+
+
+class _Measured(NodeTable):
+    """A table that is not there."""
+
+    def pull(self, ids: Tensor) -> Tensor:
+        raise AssertionError("a planned table has no rows")
+
+    def push(self, ids: Tensor, values: Tensor) -> None:
+        raise AssertionError("a planned table has no rows")
+
+
+def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
+    """What `run` will take on `graph`, on the graph's device."""
+    return plan_for(run, GraphSize.of(graph), graph.device)
+
+
+def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
+    """The plan of a run before its graph is there; None where its size is not known by its name."""
+    known = known_size(run.dataset, device, run.training.feature_type)
+    return None if known is None else plan_for(run, known, device)
+
+
+def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
+    """What `run` will take on a graph of that size."""
+    with torch.device("meta"):
+        backbone = make_backbone(
+            run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
+        )
+    method = METHODS[run.method](**run.method_settings)
+    layers = method.sampler.footprint(graph, len(backbone.layers))
+    number = sum(p.numel() for p in backbone.parameters())
+    return MemoryPlan(
+        device=device.type,
+        graph=graph.num_bytes,
+        features=_feature_bytes(run, backbone, method, graph),
+        histories=_history_bytes(run, backbone, method, graph),
+        weights=4 * 4 * number,
+        step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
+        evaluation=_evaluation_bytes(run, backbone, method, graph),
+        free=_free(device),
+        still_to_come=graph.still_to_come,
+    )
+
+
+def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
+    if run.backbone in ("sign", "sgc"):
+        hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
+        return 4 * graph.num_nodes * graph.num_features * hops
+    hop = graph.feature_bytes * graph.num_nodes * graph.num_features
+    return hop if _first_hop_known(backbone, method) else 0
+
+
+def _first_hop_known(backbone: Backbone, method: Method) -> bool:
+    return method.estimator.exact_first_hop and backbone.begins_linear
+
+
+def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize) -> int:
+    total, places, kept = 0, 0, NUMBER_TYPES[run.training.history].itemsize
+
+    def measure(width: int, *, exact: bool = False, last: bool = False) -> NodeTable:
+        nonlocal total, places
+        num_rows = size.num_train if last else size.num_nodes
+        total += (4 if exact else kept) * width * (num_rows + 1)
+        places = 4 * (size.num_nodes + 1) if last else places  # one for all
+        return _Measured()
+
+    if _first_hop_known(backbone, method):
+        method.estimator.first_hop = _Measured()
+    logger = logging.getLogger("graphfm")
+    logger.disabled = True  # what an estimator has to say, it says when it is in earnest
+    try:
+        method.estimator.allocate(backbone.layers, measure)
+    finally:
+        logger.disabled = False
+    return total + places
+
+
+def _step_bytes(
+    backbone: Backbone, layers: list[LayerFootprint], num_features: int, num_classes: int
+) -> int:
+    """Rows of each layer and their gradients, and the edges."""
+    numbers = 0.0
+    for layer, part in zip(backbone.layers, layers, strict=True):
+        numbers += part.sources * (layer.in_width + 2 * layer.message_width)
+        numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
+    rows = layers[0].sources if layers else 0.0
+    distinct = {id(part): part for part in layers}  # layers that share a block share its edges
+    edges = sum(part.edges for part in distinct.values())
+    return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)
+
+
+def _evaluation_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
+    """Rows of all nodes, and beside them one layer of one chunk, or of the whole graph."""
+    n, edges = graph.num_nodes, min(graph.num_edges, CHUNK_EDGES)
+    targets, sources = min(n, CHUNK_NODES), min(n, CHUNK_NODES + CHUNK_EDGES)
+    whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
+    if whole or method.sampler.wants_gradients:
+        targets, sources, edges = n, n, graph.num_edges
+    chunk = max(
+        (
+            sources * (layer.in_width + 2 * layer.message_width)
+            + targets * (layer.agg_width + layer.out_width)
+            for layer in backbone.layers
+        ),
+        default=0,
+    )
+    rows = _kept_rows(backbone, graph, known=_first_hop_known(backbone, method))
+    if (n <= CHUNK_NODES and graph.num_edges <= CHUNK_EDGES) or targets == n:
+        rows = n * _widest_pair(backbone, graph.num_classes)
+    return 4 * (rows + chunk) + PER_EDGE_ONE_WAY * edges
+
+
+def _kept_rows(backbone: Backbone, graph: GraphSize, *, known: bool) -> int:
+    """Of layer-wise inference in chunks: the most numbers that two layers hold at a time."""
+    n, reach = graph.num_nodes, 1 + graph.mean_degree
+    layers = backbone.layers[1:] if known else backbone.layers
+    width = backbone.layers[0].out_width if known else 0  # raw features are read where they are
+    below = most = n * width if 4 * n * width <= KEPT_BYTES else 0
+    for above, layer in zip(reversed(range(len(layers))), layers, strict=True):
+        rows = int(min(n, graph.num_scored * reach**above)) * layer.out_width
+        most = max(most, below + rows)
+        below = below + rows if backbone.joins_layers else rows
+    return most
+
+
+def _widest_pair(backbone: Backbone, num_classes: int) -> int:
+    """Of layer-wise inference: the rows that are read and those that are written."""
+    pairs = [layer.in_width + layer.out_width for layer in backbone.layers]
+    if backbone.joins_layers:
+        pairs.append(sum(layer.in_width for layer in backbone.layers) + pairs[-1])
+    return max([*pairs, num_classes])
+
+
+def _free(device: torch.device) -> int:
+    if device.type != "cuda":
+        return available_memory()
+    free, _ = torch.cuda.mem_get_info(device)
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + cached

@@ -1,0 +1,123 @@
+"""What the folder of a run says, read without trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+
+from graphfm.backbones import make_backbone
+from graphfm.checkpointing.schedule import Interval
+from graphfm.data.graph import names as naming
+from graphfm.errors import InputError
+from graphfm.files import read_json
+from graphfm.runs.folder import CONFIG, RESULT, WEIGHTS
+from graphfm.runs.model import Model
+from graphfm.runs.run import Run
+from graphfm.training.callbacks import Score
+
+MALFORMED = (
+    KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError, OverflowError,
+    IndexError,
+)  # fmt: skip
+ADVICE = "bring it back from a copy, or begin a new run"
+MOST_NUMBER = 1 << 40  # of features or classes; more is a slip, and would overflow
+
+
+def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
+    """The run, its model, and what its config says of the graph."""
+    run, config = read_config(path)
+    weights, graph = path / WEIGHTS, config["graph"]
+    if not weights.is_file():
+        raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
+    try:
+        names = naming.as_names("class_names", graph["class_names"])
+        for name in ("num_features", "num_classes"):
+            if type(graph[name]) is not int or not 0 < graph[name] < MOST_NUMBER:
+                raise ValueError(f"{name} is {graph[name]!r}")
+        naming.check_names("class_names", names, graph["num_classes"])
+        sizes = graph["num_features"], graph["num_classes"]
+        with torch.device("meta"):  # without memory, until the weights are known to be as large
+            planned = make_backbone(run.backbone, *sizes, **run.backbone_settings)
+    except MALFORMED as error:
+        raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
+    try:
+        _check_shapes(weights, {key: rows.shape for key, rows in planned.state_dict().items()})
+        backbone = make_backbone(run.backbone, *sizes, **run.backbone_settings)
+        backbone.load_state_dict(load_file(weights))
+    except (SafetensorError, RuntimeError, ValueError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{weights} is damaged or does not fit its config ({reason})") from None
+    model = Model(
+        backbone=backbone,
+        num_features=graph["num_features"],
+        num_classes=graph["num_classes"],
+        multi_label=bool(graph["multi_label"]),
+        class_names=names,
+    )
+    return run, model, graph
+
+
+def read_config(path: Path) -> tuple[Run, dict[str, Any]]:
+    """What was asked: the run, and all that `config.json` says beside it."""
+    config = _read_json(path / CONFIG)
+    try:
+        run, graph, machine = Run.from_json(config["run"]), config["graph"], config["machine"]
+        for key in ("class_names", "num_features", "num_classes", "multi_label"):
+            graph[key]
+        for value in (graph.get("path"), graph.get("fingerprint"), machine.get("kind")):
+            if not isinstance(value, str | None):
+                raise TypeError(f"{value!r} is not text")
+        Interval.parse(config.get("checkpoint_every", "auto"))
+    except MALFORMED as error:
+        raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
+    return run, config
+
+
+def read_score(path: Path) -> Score | None:
+    """How a run ended; None of one that has not."""
+    if not (path / RESULT).exists() and not (path / RESULT).is_symlink():
+        return None
+    record = _read_json(path / RESULT)
+    try:
+        score = Score(**record)
+        for name in ("val", "best_epoch", "epochs", "seconds_per_epoch", "peak_bytes"):
+            float(getattr(score, name))
+        if score.test is not None:
+            float(score.test)
+    except MALFORMED as error:
+        raise InputError(f"{path / RESULT} is not the result of a run: {error}; {ADVICE}") from None
+    return score
+
+
+def _check_shapes(path: Path, shapes: Mapping[str, torch.Size]) -> None:
+    """Refuse weights of another shape than the network's, by the header of their file alone."""
+    with safe_open(path, framework="pt") as stream:
+        if strange := set(stream.keys()) ^ shapes.keys():
+            raise ValueError(f"{min(strange)} is not in both")
+        for name, shape in shapes.items():
+            if stream.get_slice(name).get_shape() != list(shape):
+                raise ValueError(f"{name} is {stream.get_slice(name).get_shape()}")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    folder = path.parent
+    if folder.exists() and not folder.is_dir():
+        more = f" ({folder.parent} is one)" if (folder.parent / CONFIG).is_file() else ""
+        raise InputError(f"{folder} is a file; expected the folder of a run{more}; give that")
+    if not path.is_file():
+        missing = f"it has no {path.name}" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is no run: {missing}; give the folder of a training")
+    try:
+        record = read_json(path)
+    except PermissionError:
+        raise InputError(f"{path} may not be read; ask its owner to let you (chmod)") from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({error}); {ADVICE}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{path} is damaged: expected a JSON object; {ADVICE}")
+    return record

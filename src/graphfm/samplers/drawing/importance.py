@@ -1,0 +1,101 @@
+"""Draws with unequal probabilities, and what they must be multiplied by to be right on average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from graphfm.data.matrix.adjacency import Adjacency
+
+FINE = 1 << 31  # steps from zero to the largest chance
+CHUNK = 1 << 24  # edges looked at together
+
+
+class Chances:
+    """Whole numbers in proportion to probabilities, ready for draws.
+
+    Being whole, their sums do not depend on the order of adding, on any device.
+    """
+
+    def __init__(self, chances: Tensor) -> None:
+        self.chances, self.upto = chances, chances.cumsum(0)
+        self.num_possible = int((chances > 0).sum())
+        self.total = int(self.upto[-1]) if chances.numel() else 0
+
+    def draw(self, number: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Of `number` independent draws, what was drawn (ascending) and how to weigh it.
+
+        The factor is count / (number * probability): weighted so, a sum over what was drawn is on
+        average the sum over all. If there are no more than `number` to draw from, all are taken.
+        """
+        if self.num_possible <= number:
+            ids = self.chances.nonzero().squeeze(1)
+            return ids, torch.ones(ids.numel(), device=ids.device)
+        dice = torch.rand(number, generator=rng, device=rng.device, dtype=torch.float64)
+        ids = torch.searchsorted(self.upto, (dice * self.total).long(), right=True)
+        ids, count = torch.unique(ids.clamp(max=self.chances.numel() - 1), return_counts=True)
+        return ids, (count * (self.total / (number * self.chances[ids].double()))).float()
+
+
+class Inclusion:
+    """Each node is in a sample with a probability of its own; how many are in is nearly fixed.
+
+    The nodes are laid end to end in random order, each as long as its probability, and one is
+    taken at every whole step from a random start.
+    """
+
+    def __init__(self, probability: Tensor, rng: torch.Generator) -> None:
+        self.order = torch.randperm(probability.numel(), generator=rng, device=rng.device)
+        self.upto = (probability[self.order].double() * FINE).round().long().cumsum(0)
+        self.number = -(-int(self.upto[-1]) // FINE)
+
+    def draw(self, rng: torch.Generator) -> Tensor:
+        """Which are in."""
+        start = torch.randint(FINE, (1,), generator=rng, device=rng.device)
+        ticks = start + torch.arange(self.number, device=rng.device) * FINE
+        place = torch.searchsorted(self.upto, ticks, right=True)
+        return self.order[place[ticks < self.upto[-1]]]
+
+
+def as_chances(weight: Tensor) -> Tensor:
+    """Whole numbers in proportion to weights of 0 or more; what is above zero stays so."""
+    weight = weight.double()
+    if weight.numel() == 0:
+        return weight.long()
+    return (weight * (FINE / weight.max().clamp(min=1e-200))).ceil().long()
+
+
+def column_chances(adjacency: Adjacency) -> Tensor:
+    """[num_nodes] chances in proportion to the squared norms of the columns, diagonal apart."""
+    graph = adjacency.graph
+    largest = torch.zeros((), dtype=torch.float64, device=graph.device)
+    for _, squares in _squares(adjacency):
+        largest = torch.maximum(largest, squares.max())
+    total = torch.zeros(graph.num_nodes, dtype=torch.int64, device=graph.device)
+    for sources, squares in _squares(adjacency):
+        total.index_add_(0, sources, (squares * (FINE / largest.clamp(min=1e-200))).ceil().long())
+    return total
+
+
+def _squares(adjacency: Adjacency) -> Iterator[tuple[Tensor, Tensor]]:
+    """Sources of the edges and squares of their weights, some at a time."""
+    graph = adjacency.graph
+    for first in range(0, graph.num_edges, CHUNK):
+        position = torch.arange(first, min(first + CHUNK, graph.num_edges), device=graph.device)
+        targets = torch.searchsorted(graph.indptr, position, right=True) - 1
+        sources = graph.indices[position].long()
+        yield sources, adjacency.weights(targets, sources, position).double().square()
+
+
+def inclusion(size: Tensor, number: int) -> Tensor:
+    """Probabilities min(1, size / t), with t such that they add up to `number`."""
+    if size.numel() <= number:
+        return torch.ones_like(size)
+    largest = size.sort(descending=True).values
+    rest = largest.flip(0).cumsum(0).flip(0)  # of each and all that are smaller
+    sure = torch.arange(size.numel(), device=size.device)  # that many are taken anyway
+    threshold = rest / (number - sure).clamp(min=1)
+    first = int(((largest <= threshold) & (sure < number)).long().argmax())
+    return (size / threshold[first]).clamp(max=1.0)

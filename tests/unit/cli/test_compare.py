@@ -1,0 +1,319 @@
+"""graphfm compare: the table, what it refuses, and how it survives."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+
+import pytest
+
+from graphfm.cli import main
+from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.methods import METHODS
+from graphfm.training.callbacks import Score
+
+SMALL = ("--dataset", "synthetic:small:0.02", "--device", "cpu", "--hidden", "8")
+FEW = (*SMALL, "--methods", "full,graphsage", "--seeds", "2")
+OUT = "runs/compare-synthetic-small-0.02-sage"
+SHARED = "synthetic:small:0.02, sage of 2 layers, at most 100 epochs, patience 10, 2 seeds, on cpu"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    return tmp_path
+
+
+def compare(*arguments) -> tuple[int, str, str]:
+    """Run the command in this process."""
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["graphfm", "compare", *map(str, arguments)]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+            main()
+    finally:
+        sys.argv = before
+    return end.value.code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def fake(monkeypatch) -> dict[str, str | BaseException]:
+    """No training: cells end as this says, by label."""
+    ends: dict[str, str | BaseException] = {}
+
+    def run_cell(cell, fingerprint, scratch) -> Outcome:
+        end = ends.get(cell.label, FINISHED)
+        if isinstance(end, BaseException):
+            raise end
+        if end != FINISHED:
+            return Outcome(status=end, error="it does not fit; take another")
+        test = 0.5 + cell.run.training.seed / 10
+        return Outcome(
+            status=FINISHED,
+            score=Score(
+                val=0.6, test=test, best_epoch=1, epochs=2, seconds_per_epoch=0.1,
+                seconds_to_best=0.2, prepare_seconds=0.1, nodes_per_step=10.0,
+                edges_per_step=20.0, peak_bytes=2**28,
+            ),
+        )  # fmt: skip
+
+    monkeypatch.setattr("graphfm.experiments.compare.run.run_in_child", run_cell)
+    return ends
+
+
+def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
+    code, out, err = compare(*FEW)
+    assert code == 0
+    header, *rows = out.splitlines()
+    assert header.split()[:3] == ["method", "test", "validation"]
+    assert [row.split()[:4] for row in rows] == [
+        ["full", "0.5500", "±", "0.0707"],
+        ["graphsage", "0.5500", "±", "0.0707"],
+    ]
+    first, memory, *lines, last = err.splitlines()
+    parts = r"graph [\d.]+ KiB; beside it [\d.]+ GiB free, full [\d.]+ .iB, graphsage [\d.]+ .iB"
+    assert re.fullmatch(f"memory on cpu, about: {parts}", memory)
+    assert first == SHARED
+    assert lines[0] == "full, seed 0: test 0.5000, validation 0.6000 after 0.2 s, 256 MiB"
+    assert len(lines) == 4
+    assert last == f"tables, pictures and every training are in {OUT}"
+    assert {path.name for path in (here / OUT).iterdir()} == {
+        "comparison.json", "cells.jsonl", "table.md", "table.csv", "comparison.png",
+    }  # fmt: skip
+
+
+def test_json_is_the_last_line_and_holds_the_rows(fake):
+    code, out, _ = compare(*FEW, "--sweep", "fanout=1,2", "--budget-seconds", 3, "--json")
+    assert code == 0
+    record = json.loads(out.splitlines()[-1])
+    assert (record["dataset"], record["backbone"], record["seeds"]) == (
+        "synthetic:small:0.02", "sage", 2,
+    )  # fmt: skip
+    assert record["methods"] == ["full", "graphsage"]
+    assert record["values"] == [1, 2]
+    assert record["training"]["max_seconds"] == 3
+    assert record["out"] == f"{OUT}-fanout"
+    assert [(row["method"], row["value"]) for row in record["rows"]] == [
+        ("full", None), ("graphsage", 1), ("graphsage", 2),
+    ]  # fmt: skip
+    assert record["rows"][0]["tests"] == [0.5, 0.6]
+    assert Path(record["out"], "sweep.png").exists()
+
+
+def test_without_methods_there_are_all(fake):
+    record = json.loads(compare(*SMALL, "--seeds", 1, "--json")[1])
+    assert [row["method"] for row in record["rows"]] == list(METHODS)
+
+
+def test_the_second_time_nothing_is_run_and_that_is_said(fake):
+    first, second = compare(*FEW), compare(*FEW)
+    assert second[:2] == first[:2]
+    _, done, _, last = second[2].splitlines()
+    assert [done, last] == [
+        "4 of 4 trainings are done already and are not run again",
+        f"tables, pictures and every training are in {OUT}",
+    ]
+
+
+def test_a_failed_training_is_exit_code_1_and_a_row(fake):
+    fake["full, seed 1"] = FAILED
+    code, out, err = compare(*FEW)
+    assert code == 1
+    assert re.search(r"full +0\.5000 .* 1 of 2 failed: it does not fit\n", out)
+    assert "full, seed 1: failed: it does not fit; take another\n" in err
+    assert err.endswith("1 of 4 trainings failed; the same command tries them again\n")
+    fake.clear()
+    assert compare(*FEW)[0] == 0
+
+
+def test_a_method_that_is_not_defined_is_no_failure(fake):
+    fake["graphsage, seed 0"] = UNDEFINED
+    code, out, _ = compare(*FEW)
+    assert code == 0
+    assert re.search(r"graphsage +(- +){8}not defined: it does not fit\n", out)
+
+
+def test_ctrl_c_says_how_to_go_on(fake):
+    fake["full, seed 1"] = KeyboardInterrupt()
+    code, out, err = compare(*FEW)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == (
+        f"graphfm: interrupted; 2 of 4 trainings are kept in {OUT}; "
+        "the same command goes on from there"
+    )
+
+
+def test_a_terminal_gets_a_live_table(fake, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "argv", ["graphfm", "compare", *FEW])
+    out, err = io.StringIO(), Terminal()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit):
+        main()
+    assert "0.5500 ± 0.0707" in err.getvalue()
+    assert "full, seed 0: test" not in err.getvalue()
+    assert out.getvalue().splitlines()[0].startswith("method")
+
+
+def test_help_names_every_option():
+    code, out, err = compare("--help")
+    assert (code, err) == (0, "")
+    shown = set(re.findall(r"--([a-z-]+)", out))
+    promised = "dataset backbone methods seeds layers hidden dropout lr budget-epochs"
+    promised += " budget-seconds patience sweep device out json"
+    assert set(promised.split()) <= shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--methods", "full,nope"), "there is no method 'nope'; there is full, graphsage"),
+        (("--backbone", "gat"), "there is no backbone 'gat'"),
+        (("--device", "tpu"), "there is no device 'tpu'"),
+        (("--dataset", "nowhere"), "there is no dataset 'nowhere'"),
+        (("--dataset", "nowhere.npz"), "nowhere.npz: no such file"),
+        (("--seeds", "0"), "seeds is 0; expected 1 to 1000"),
+        (("--budget-epochs", "0"), "epochs is 0; expected 1 or more"),
+        (("--budget-seconds", "0"), "budget_seconds is 0.0; expected a number above 0"),
+        (("--budget-seconds", "1", "--budget-epochs", "1"), "two budgets"),
+        (("--sweep", "fanout"), "sweep is 'fanout'; expected a name and its values"),
+        (("--sweep", "nope=1"), "nope is no setting of backbone sage or of full, graphsage"),
+        (("--sweep", "lr=1,x"), "lr is 'x'; expected a number"),
+        (("--lr", "0"), "lr is 0.0; expected"),
+        (("--patience", "-1"), "patience is -1"),
+        (("--out", "file"), "cannot write to file: it is a file"),
+        (("--out", "full"), "full holds no comparison but is not empty; choose another --out"),
+        (("--fanout", "1"), "No such option: --fanout"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_leaves_nothing(fake, here, arguments, reason):
+    (here / "file").write_text("mine")
+    (here / "full").mkdir()
+    (here / "full" / "mine.txt").write_text("mine")
+    before = set(here.rglob("*"))
+    code, out, err = compare(*FEW, *arguments)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("graphfm: ")
+    assert err.count("\n") == 1, err
+    assert re.search(reason, err), err
+    assert set(here.rglob("*")) == before
+
+
+def test_other_settings_in_the_same_folder_are_one_line(fake):
+    compare(*FEW)
+    code, out, err = compare(*FEW, "--lr", "0.5")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"graphfm: {OUT} holds a comparison with training lr 0.01, and here it is 0.5; "
+        "choose another --out, or ask for the same\n"
+    )
+
+
+# Processes
+
+
+def begin(*arguments) -> subprocess.Popen[str]:
+    """The command in a process and a group of its own, as a shell starts it."""
+    program = "from graphfm.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "compare", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def children(parent: int) -> list[int]:
+    """Processes that `parent` has started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = status.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(after_name[1]) == parent and after_name[0] != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+def wait_for(condition, seconds: float = 15.0):
+    """What `condition` returns once it is true of the world."""
+    give_up = time.monotonic() + seconds
+    while time.monotonic() < give_up:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+def is_gone(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+@linux
+def test_killed_in_the_middle_only_the_running_training_is_lost(here):
+    arguments = (*FEW, "--seeds", "1", "--budget-epochs", "3", "--out", "c")
+    cells = here / "c" / "cells.jsonl"
+    process = begin(*arguments)
+    try:
+        wait_for(lambda: cells.exists() and cells.read_bytes().endswith(b"\n"))
+        wait_for(lambda: children(process.pid))  # the second training runs
+        process.kill()
+        process.communicate()
+    finally:
+        process.kill()
+    (finished,) = cells.read_bytes().splitlines()
+    assert json.loads(finished)["cell"] == "full, seed 0"
+
+    code, out, err = compare(*arguments, "--json")
+    assert code == 0, err
+    assert err.splitlines()[1] == "1 of 2 trainings are done already and are not run again"
+    assert [line.partition(":")[0] for line in err.splitlines()[3:-1]] == ["graphsage, seed 0"]
+    assert cells.read_bytes().splitlines()[0] == finished
+    assert [row["seeds"] for row in json.loads(out)["rows"]] == [1, 1]
+    assert not (here / "c" / ".cell").exists()
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_however_it_ends_no_process_is_left(here, number):
+    endless = ("--methods", "full", "--budget-epochs", 10**6, "--patience", 0)
+    process = begin(*SMALL, *endless, "--out", "c")
+    try:
+        (running,) = wait_for(lambda: children(process.pid))
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # Ctrl-C goes to all that the terminal has started
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=15)
+    finally:
+        process.kill()
+    try:
+        wait_for(lambda: is_gone(running))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(running, signal.SIGKILL)
+    assert (here / "c" / "cells.jsonl").read_bytes() == b""
+    if number != signal.SIGKILL:
+        assert (process.returncode, out) == (128 + number, "")
+        assert err.splitlines()[2:] == [
+            "graphfm: interrupted before a training ended; the same command starts again"
+        ]

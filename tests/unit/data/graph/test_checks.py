@@ -1,0 +1,239 @@
+"""Every mistake a user can make about a graph is refused with a line that names it."""
+
+import numpy as np
+import pytest
+import torch
+
+from graphfm import Graph, InputError
+
+NAN, INF = float("nan"), float("inf")
+USUAL = {"edge_index": [[0, 1, 2], [1, 2, 0]], "x": np.eye(4), "y": [0, 1, 2, -1]}
+MULTI = [[0, 1], [1, 0], [1, 1], [0, 0]]
+
+
+def build(**changes) -> Graph:
+    return Graph.from_edges(**{**USUAL, **changes})
+
+
+def rows(value) -> np.ndarray:
+    """Good features, but for one value at node 2."""
+    x = np.eye(4)
+    x[2, 1] = value
+    return x
+
+
+WRONG_EDGES = [
+    ([[0, 4], [1, 2]], r"edge_index names node 4; x has 4 rows, so ids run from 0 to 3"),
+    ([[0, 1], [1, 10**12]], r"edge_index names node 1000000000000"),
+    ([[0, -1], [1, 2]], r"edge_index names node -1"),
+    (np.array([[2**64 - 1], [0]], dtype=np.uint64), r"edge_index holds 18446744073709551615"),
+    ([[0.0, 1.0], [1.0, 2.0]], r"edge_index holds torch.float\d+ values; expected integer"),
+    ([[True], [False]], r"edge_index holds torch.bool values"),
+    (torch.ones(2, 1, dtype=torch.complex64), r"edge_index is strided complex64"),
+    (torch.eye(2).long().to_sparse(), r"edge_index is sparse_coo"),
+    ([[0, 1], [1, 2], [2, 3]], r"edge_index has shape \(3, 2\).*transpose it"),
+    ([[0, 1, 2]], r"edge_index has shape \(1, 3\)"),
+    ([0, 1], r"edge_index has shape \(2,\)"),
+    (5, r"edge_index has shape \(\)"),
+    ([], r"edge_index has shape \(0,\)"),
+    ([[0, 1], [1]], r"edge_index is not an array"),
+    ([["a"], ["b"]], r"edge_index holds <U1 values"),
+    ([[0, None], [1, 2]], r"edge_index holds object values"),
+    ([[2**70], [0]], r"edge_index holds object values"),
+    (None, r"edge_index holds object values"),
+]
+
+WRONG_FEATURES = [
+    (rows(NAN), r"x holds NaN or infinite values, the first at node 2"),
+    (rows(INF), r"x holds NaN or infinite values, the first at node 2"),
+    (rows(-INF), r"x holds NaN or infinite values, the first at node 2"),
+    (rows(1e300), r"x holds NaN or infinite values, the first at node 2"),
+    (torch.full((4, 2), NAN, dtype=torch.float16), r"x holds NaN .* at node 0"),
+    (np.full((4, 2), np.longdouble(1e300)), r"x holds NaN .* at node 0"),
+    (np.ones(4), r"x has shape \(4,\)"),
+    (np.ones((4, 2, 2)), r"x has shape \(4, 2, 2\)"),
+    (np.ones((4, 0)), r"x has shape \(4, 0\); expected .* both at least 1"),
+    (np.ones((0, 4)), r"x has shape \(0, 4\); expected .* both at least 1"),
+    ([], r"x has shape \(0,\)"),
+    (3.0, r"x has shape \(\)"),
+    (None, r"x holds object values"),
+    ([[1.0], [2.0, 3.0], [1.0], [1.0]], r"x is not an array"),
+    ([["a"], ["b"], ["c"], ["d"]], r"x holds <U1 values"),
+    (np.eye(4).astype(object), r"x holds object values"),
+    (np.eye(4).astype(complex), r"x holds complex128 values"),
+    (torch.eye(4, dtype=torch.complex64), r"x is strided complex64"),
+    (torch.eye(4).to_sparse(), r"x is sparse_coo"),
+    (np.zeros(4, dtype="M8[s]"), r"x holds datetime64"),
+]
+
+WRONG_LABELS = [
+    ([0, 1, 2], r"y has shape \(3,\); expected \[4\]"),
+    ([[0, 1]], r"y has shape \(1, 2\)"),
+    (np.zeros((4, 0)), r"y has shape \(4, 0\)"),
+    (np.zeros((4, 2, 2)), r"y has shape \(4, 2, 2\)"),
+    (1, r"y has shape \(\)"),
+    ([0, 1, 2, -2], r"y holds label -2"),
+    ([0, 1, 2, 10**9], r"y holds label 1000000000; expected below"),
+    ([0.0, 1.0, 0.5, -1.0], r"y holds values that are not whole numbers"),
+    ([0.0, 1.0, NAN, -1.0], r"y holds values that are not whole numbers"),
+    ([0.0, 1.0, INF, -1.0], r"y holds values that are not whole numbers"),
+    ([[0, 0.5], *MULTI[1:]], r"y holds values that are not whole numbers"),
+    ([[0, 2], *MULTI[1:]], r"multi-label y holds values other than 0 and 1"),
+    ([[-2, -2], *MULTI[1:]], r"multi-label y holds values other than 0 and 1"),
+    (np.array([[255, 255], *MULTI[1:]], dtype=np.uint8), r"multi-label y holds values other"),
+    ([[-1, 1], *MULTI[1:]], r"a row of y mixes -1 with labels"),
+    (["a", "b", "c", "d"], r"y holds <U1 values"),
+    ([0, 1, None, 2], r"y holds object values"),
+    ([[0], [1, 2], [0], [1]], r"y is not an array"),
+    (np.array([2**64 - 1] * 4, dtype=np.uint64), r"y holds 18446744073709551615"),
+]
+
+WRONG_MASKS = [
+    ([True, False], r"_mask has shape \(2,\); expected \[4\]"),
+    ([0, 2], r"_mask has shape \(2,\).*of a list of ids"),
+    ([0, 1, 2, 3], r"_mask holds values other than 0 and 1"),
+    ([0.5, 0, 0, 0], r"_mask holds values other than 0 and 1"),
+    ([NAN, 0, 0, 0], r"_mask holds values other than 0 and 1"),
+    ([[True, False]] * 4, r"_mask has shape \(4, 2\)"),
+    ([False] * 4, r"_mask is empty"),
+    ([0, 0, 0, 1], r"_mask selects 1 nodes without a label"),
+    (["yes", "no", "no", "no"], r"_mask holds <U3 values"),
+    ([True, None, False, False], r"_mask holds object values"),
+]
+
+WRONG_WEIGHTS = [
+    ([1.0, 0.0, 1.0], r"edge_weight holds a value that is not positive"),
+    ([1.0, -1.0, 1.0], r"edge_weight holds a value that is not positive"),
+    ([1.0, NAN, 1.0], r"edge_weight holds a value that is not positive, finite"),
+    ([1.0, INF, 1.0], r"edge_weight holds a value that is not positive, finite"),
+    ([1.0, 1e-300, 1.0], r"edge_weight holds a value that is not positive"),
+    ([1.0, 1.0], r"edge_weight has shape \(2,\); expected \[3\]"),
+    ([[1.0, 1.0, 1.0]], r"edge_weight has shape \(1, 3\)"),
+    (1.0, r"edge_weight has shape \(\)"),
+    (["a", "b", "c"], r"edge_weight holds <U1 values"),
+    ([1.0, None, 1.0], r"edge_weight holds object values"),
+]
+
+WRONG_OTHERS = [
+    ({"node_names": ["a", "b"]}, r"there are 2 node_names; expected 4"),
+    ({"node_names": ["a", "b", "c", 4]}, r"node_names holds something that is not text"),
+    ({"node_names": [b"a", b"b", b"c", b"d"]}, r"node_names holds something that is not text"),
+    ({"node_names": ["a", "b", "c", "\ud800"]}, r"node_names holds something that is not text"),
+    ({"node_names": "abcd"}, r"node_names is a str; expected a list"),
+    ({"node_names": dict.fromkeys("abcd")}, r"node_names is a dict; expected a list"),
+    ({"node_names": 4}, r"node_names is a int; expected a list"),
+    ({"class_names": ["a", "b"]}, r"y holds label 2; expected 0 to 1"),
+    ({"class_names": ["a", "b", 3]}, r"class_names holds something that is not text"),
+    ({"class_names": "abc"}, r"class_names is a str"),
+    ({"class_names": ["a", "b"], "num_classes": 3}, r"there are 2 class_names; expected 3"),
+    ({"num_classes": 2}, r"y holds label 2; expected 0 to 1"),
+    ({"num_classes": -1}, r"num_classes is -1"),
+    ({"num_classes": 2.5}, r"num_classes is 2.5"),
+    ({"num_classes": True}, r"num_classes is True"),
+    ({"num_classes": "3"}, r"num_classes is '3'"),
+    ({"y": MULTI, "num_classes": 3}, r"y is int8 \[4, 2\]; expected int8 \[4, 3\]"),
+    ({"y": None, "train_mask": [1, 0, 0, 0]}, r"there is a train_mask but no y"),
+    ({"meta": {"a": object()}}, r"meta is not a dictionary of JSON values"),
+    ({"meta": 5}, r"meta is not a dictionary of JSON values"),
+    ({"meta": "ab"}, r"meta is not a dictionary of JSON values"),
+]
+
+
+def refused(message: str, **changes) -> None:
+    with pytest.raises(InputError, match=message):
+        build(**changes)
+
+
+@pytest.mark.parametrize(("edge_index", "message"), WRONG_EDGES)
+def test_wrong_edges(edge_index, message):
+    refused(message, edge_index=edge_index)
+
+
+@pytest.mark.parametrize(("x", "message"), WRONG_FEATURES)
+def test_wrong_features(x, message):
+    refused(message, x=x)
+
+
+@pytest.mark.parametrize(("y", "message"), WRONG_LABELS)
+def test_wrong_labels(y, message):
+    refused(message, y=y)
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+@pytest.mark.parametrize(("mask", "message"), WRONG_MASKS)
+def test_wrong_masks(split, mask, message):
+    refused(f"^{split}{message}", **{f"{split}_mask": mask})
+
+
+@pytest.mark.parametrize(("weight", "message"), WRONG_WEIGHTS)
+def test_wrong_weights(weight, message):
+    refused(message, edge_weight=weight)
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG_OTHERS)
+def test_wrong_names_classes_and_meta(changes, message):
+    refused(message, **changes)
+
+
+@pytest.mark.parametrize(("one", "other"), [("train", "val"), ("train", "test"), ("val", "test")])
+def test_overlapping_masks(one, other):
+    masks = {f"{one}_mask": [1, 1, 0, 0], f"{other}_mask": [0, 1, 1, 0]}
+    refused(f"{one}_mask and {other}_mask overlap in 1 nodes", **masks)
+
+
+def test_a_multi_label_mask_selects_labelled_nodes_only():
+    refused("val_mask selects 1 nodes", y=[[-1, -1], *MULTI[1:]], val_mask=[1, 1, 0, 0])
+
+
+def test_nan_is_found_beyond_the_first_chunk_of_rows(monkeypatch):
+    monkeypatch.setattr("graphfm.data.graph.checks.ROWS_AT_ONCE", 2)
+    refused("the first at node 2", x=rows(NAN))
+
+
+def test_what_is_right_passes():
+    graph = build(train_mask=[1, 0, 0, 0], edge_weight=[1, 2, 3], node_names=list("abcd"))
+    assert graph.num_classes == 3
+
+
+def direct(**changes) -> Graph:
+    """A graph of three nodes in a row, made without `from_edges`."""
+    none = torch.zeros(3, dtype=torch.bool)
+    usual = {
+        "indptr": torch.tensor([0, 0, 1, 2]),
+        "indices": torch.tensor([0, 1], dtype=torch.int32),
+        "x": torch.ones(3, 2),
+        "y": torch.tensor([0, 1, -1]),
+        "num_classes": 2,
+        "train_mask": none,
+        "val_mask": none,
+        "test_mask": none,
+    }
+    return Graph(**{**usual, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"indptr": torch.tensor([0, 1, 2])}, r"indptr is int64 \[3\]; expected int64 \[4\]"),
+        ({"indptr": torch.tensor([0, 0, 1, 2]).int()}, r"indptr is int32"),
+        ({"indptr": torch.tensor([0, 0, 1, 3])}, r"indptr does not rise"),
+        ({"indptr": torch.tensor([1, 1, 1, 2])}, r"indptr does not rise"),
+        ({"indptr": torch.tensor([0, 2, 1, 2])}, r"indptr does not rise"),
+        ({"indices": torch.tensor([0, 1])}, r"indices is int64 \[2\]; expected int32"),
+        ({"indices": torch.tensor([[0, 1]]).int()}, r"indices is int32 \[1, 2\]"),
+        ({"indices": torch.tensor([0, 3]).int()}, r"indices names nodes outside 0 to 2"),
+        ({"indices": torch.tensor([0, -1]).int()}, r"indices names nodes outside 0 to 2"),
+        ({"x": torch.ones(3, 2).int()}, r"x is int32 \[3, 2\]"),
+        ({"x": torch.ones(3, 0)}, r"x is float32 \[3, 0\]"),
+        ({"y": torch.tensor([0, 1, -1]).int()}, r"y is int32 \[3\]; expected int64 \[3\]"),
+        ({"y": torch.tensor([0, 1])}, r"y is int64 \[2\]; expected int64 \[3\]"),
+        ({"y": torch.zeros(3, 2)}, r"y is float32 \[3, 2\]; expected int8 \[3, 2\]"),
+        ({"train_mask": torch.zeros(3)}, r"train_mask is float32 \[3\]; expected bool \[3\]"),
+        ({"edge_weight": torch.ones(3)}, r"edge_weight is float32 \[3\]; expected float32 \[2\]"),
+        ({"edge_weight": torch.ones(2).double()}, r"edge_weight is float64 \[2\]"),
+    ],
+)
+def test_a_graph_made_by_hand_is_checked_too(changes, message):
+    assert direct().num_edges == 2
+    with pytest.raises(InputError, match=message):
+        direct(**changes)

@@ -1,0 +1,125 @@
+"""A cell in its own process: what comes back, and what does not leak in."""
+
+import os
+import sys
+
+import pytest
+
+from graphfm import load
+from graphfm.experiments import child, process
+from graphfm.experiments.cell import Cell
+from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED
+from graphfm.runs.run import Run
+
+SMALL = {"dataset": "synthetic:small:0.02", "device": "cpu", "epochs": 2, "hidden": 8}
+
+
+def request(**options):
+    """What a child is asked."""
+    run = Run.make(**SMALL, **options)
+    return {"run": run.to_json(), "fingerprint": load(run.dataset).fingerprint}
+
+
+def in_child(tmp_path, program: str, monkeypatch):
+    monkeypatch.setattr(process, "PROGRAM", program)
+    return process.run_in_child(Cell(Run.make(**SMALL), "cell"), "f", tmp_path / "scratch")
+
+
+def test_a_child_finds_our_package_only_and_measures_itself_only(tmp_path, monkeypatch):
+    for name in ("graphfm", "torch", "json", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the current folder')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    (tmp_path / "scratch").mkdir()
+    large = bytearray(b"\1") * (900 << 20)  # what this process holds is not the child's
+    cell = Cell(Run.make(**SMALL, method="gas", parts=4, parts_per_batch=2), "cell")
+    scratch = tmp_path / "scratch"
+    outcome = process.run_in_child(cell, load(SMALL["dataset"]).fingerprint, scratch)
+    assert outcome.status == FINISHED, outcome
+    assert 0 < outcome.score.peak_bytes < len(large)
+    assert outcome.score.epochs == 2
+    assert not scratch.exists()
+    assert child.train_cell(request(method="gas", parts=4, parts_per_batch=2)).score.test == (
+        outcome.score.test
+    )
+
+
+def test_the_path_of_modules_is_ours_without_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), "/elsewhere"])
+    root, other = process._module_path()
+    assert os.path.exists(os.path.join(root, "graphfm", "experiments", "process.py"))
+    assert other == "/elsewhere"
+    monkeypatch.setattr(sys, "path", ["/elsewhere", root])
+    assert process._module_path() == ["/elsewhere", root]
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL, perhaps for want of memory"),
+        ("import os; os.kill(os.getpid(), 11)", "its process was ended by SIGSEGV"),
+        ("raise SystemExit(3)", "its process ended with code 3"),
+        ("raise RuntimeError('why')", "its process ended with code 1: RuntimeError: why"),
+        ("print('half an answer', end='')", "its process ended with code 0"),
+    ],
+)
+def test_a_process_that_dies_is_a_failed_cell(tmp_path, monkeypatch, program, error):
+    outcome = in_child(tmp_path, program, monkeypatch)
+    assert outcome.status == FAILED
+    assert outcome.error.endswith(error)
+    assert "\n" not in outcome.error
+
+
+def test_a_method_that_the_network_does_not_allow_is_not_defined():
+    outcome = child.train_cell(request(method="graphfm-delta", backbone="pna"))
+    assert outcome.status == UNDEFINED
+    assert "use sage, gcn or gcnii" in outcome.error
+
+
+def test_a_training_that_does_not_fit_now_may_fit_another_time(monkeypatch):
+    monkeypatch.setattr("graphfm.runs.memory_plan.available_memory", lambda: 100_000)
+    outcome = child.train_cell(request(method="gas"))
+    assert outcome.status == FAILED
+    assert "beside the graph, and 97.7 KiB are free; use a lower" in outcome.error
+
+
+def test_a_training_that_diverges_has_failed(monkeypatch):
+    monkeypatch.setattr("graphfm.training.trainer.Trainer.epoch", lambda self: float("nan"))
+    outcome = child.train_cell(request())
+    assert (outcome.status, outcome.error) == (
+        FAILED, "the loss is nan in epoch 1; lower lr, or set clip",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "there is not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9"), "there is not enough mem"),
+        (KeyError("two\nlines"), "KeyError: 'two\\nlines'"),
+        (RuntimeError("two\nlines"), "RuntimeError: two lines"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(monkeypatch, capsys, error, said):
+    def fail(self, callbacks=()):
+        raise error
+
+    monkeypatch.setattr("graphfm.training.trainer.Trainer.fit", fail)
+    outcome = child.train_cell(request())
+    assert outcome.status == FAILED
+    assert outcome.error.startswith(said)
+    assert "Traceback" in capsys.readouterr().err  # and the rest for those who look
+
+
+def test_a_graph_that_changed_meanwhile_has_failed():
+    outcome = child.train_cell({**request(), "fingerprint": "another"})
+    assert outcome.status == FAILED
+    assert outcome.error == "synthetic:small:0.02 has changed since the comparison began"
+
+
+def test_warming_up_leaves_no_trace():
+    child._warm_up("cpu")
+    before = child.train_cell(request()).score
+    child._warm_up("cpu")
+    assert child.train_cell(request()).score.test == before.test

@@ -1,0 +1,191 @@
+"""Tables of the paper: which trainings, resumed how, printed how."""
+
+import csv
+
+import pytest
+
+from graphfm import InputError
+from graphfm.data.datasets import known_size
+from graphfm.experiments.outcome import FAILED, FINISHED, Outcome
+from graphfm.experiments.reproduce import ReproductionPlan, reproduce
+from graphfm.experiments.reproduce.report import describe, table
+from graphfm.experiments.reproduce.run import failures
+from graphfm.training.callbacks import Score
+
+
+def score(test, **changes):
+    values = {
+        "val": 0.5, "test": test, "best_epoch": 1, "epochs": 2, "seconds_per_epoch": 0.25,
+        "seconds_to_best": 1.0, "prepare_seconds": 0.1, "nodes_per_step": 10.0,
+        "edges_per_step": 20.0, "peak_bytes": 2**28,
+    }  # fmt: skip
+    return Score(**values | changes)
+
+
+class Runner:
+    def __init__(self, fail=()):
+        self.ran, self.fail = [], set(fail)
+
+    def __call__(self, cell, fingerprint, scratch):
+        self.ran.append((cell.run.dataset, cell.label))
+        if cell.label in self.fail:
+            return Outcome(status=FAILED, error="it broke")
+        layers = cell.run.backbone_settings["layers"] - 1
+        stale = tuple({"depth": k, "score": 2.0, "relative": 0.5} for k in range(layers))
+        test = 0.9 + 0.01 * cell.run.training.seed
+        return Outcome(status=FINISHED, score=score(test, staleness=stale))
+
+
+def test_a_substitute_runs_every_recipe_on_its_own_shape(tmp_path):
+    plan = ReproductionPlan.make("table3", substitute="synthetic", scale=0.01)
+    runner = Runner()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 24 == len(set(runner.ran))
+    assert {dataset for dataset, _ in runner.ran} == {
+        "synthetic:reddit:0.01", "synthetic:flickr:0.01",
+    }  # fmt: skip
+    header, *rows = table(plan, outcomes)
+    by_row = {(line[0], line[1]): dict(zip(header, line, strict=True)) for line in rows}
+    line = by_row["GraphFM-IB [1,1]", "synthetic:reddit:0.01"]
+    assert (line["paper"], line["ours"], line["difference"]) == ("0.9570", "0.9000", "-")
+    assert (line["paper, s"], line["epoch, s"], line["paper, MiB"]) == ("3.9", "0.25", "2,300")
+    assert line["memory, MiB"] == "256"
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"table.md", "table.csv", "table.html", "cells.jsonl", "comparison.json"} <= names
+    with (tmp_path / "table.csv").open() as stream:
+        assert list(csv.reader(stream)) == [header, *rows]
+    assert "NOT the paper's graphs" in (tmp_path / "table.md").read_text()
+    assert "<td>GraphFM-IB [1,1]</td>" in (tmp_path / "table.html").read_text()
+
+
+def test_graphs_that_share_all_settings_are_not_mixed_up(tmp_path):
+    """Reddit's cells must not count for Flickr's."""
+    first = ReproductionPlan.make("table3", substitute="synthetic", datasets=["reddit"])
+    runner = Runner()
+    reproduce(first, tmp_path, run_cell=runner)
+    both = ReproductionPlan.make("table3", substitute="synthetic")
+    reproduce(both, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 24 == len(set(runner.ran))
+
+
+def test_recipes_that_are_one_run_on_a_substitute_run_once(tmp_path):
+    plan = ReproductionPlan.make("table3", substitute="debian")
+    runner = Runner()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 12  # Reddit's rows and Flickr's are the same
+    assert all(line[3] == "0.9000" for line in table(plan, outcomes)[1:])
+
+
+def test_a_killed_table_goes_on_and_failures_are_tried_again(tmp_path):
+    plan = ReproductionPlan.make("table4", substitute="debian", datasets=["flickr"], seeds=2)
+    broken = "table4-flickr-gas, seed 1"
+    runner = Runner(fail=[broken])
+
+    def killed(cell, fingerprint, scratch):
+        if len(runner.ran) == 3:
+            raise KeyboardInterrupt
+        return runner(cell, fingerprint, scratch)
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(plan, tmp_path, run_cell=killed)
+    assert (tmp_path / "table.md").exists()  # of what there is
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == len(set(runner.ran)) == 6
+    assert failures(plan.lines, outcomes) == 1
+    rows = table(plan, outcomes)[1:]
+    assert [line[:5] for line in rows[:2]] == [
+        ["GNNAutoScale", "debian", "1", "3.8929", "2.0000"],
+        ["GNNAutoScale", "debian", "2", "3.2185", "2.0000"],
+    ]
+    assert "1 of 2 failed: it broke" in rows[0][-1]
+    runner.fail.clear()
+    runner.ran.clear()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    assert runner.ran == [("debian", broken)]
+    assert failures(plan.lines, outcomes) == 0
+
+
+def test_before_anything_runs_the_largest_training_on_each_graph_is_told(tmp_path):
+    plan, said = ReproductionPlan.make("table3", substitute="synthetic"), []
+    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
+    reddit, flickr, first, *_ = said
+    assert reddit.startswith(
+        "synthetic:reddit:0.02, at most (table3-reddit-graphsage-25-10-10-10, seed 0): memory"
+    )
+    assert flickr.startswith("synthetic:flickr:0.02, at most (")
+    assert first.startswith("1 of 24: ")
+    said.clear()
+    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
+    assert said == ["24 of 24 trainings are done already and are not run again"]
+
+
+def test_what_cannot_fit_is_not_run_says_what_to_do_and_is_tried_again(tmp_path, monkeypatch):
+    plan = ReproductionPlan.make("table3", substitute="synthetic", scale=1, datasets=["reddit"])
+    with monkeypatch.context() as context:
+        context.setattr("graphfm.runs.memory_plan.available_memory", lambda: 2 * 2**30)
+        runner = Runner()
+        outcomes = reproduce(plan, tmp_path, run_cell=runner)
+    notes = {line[0]: line[-1] for line in table(plan, outcomes)[1:]}
+    refused = {row: note for row, note in notes.items() if "would take about" in note}
+    assert refused.keys() == {
+        "2-layer full batch", "4-layer full batch", "GraphSAGE [25,10,10,10]",
+    }  # fmt: skip
+    assert "use a method that samples" in refused["4-layer full batch"]
+    assert "use a lower --batch-size" in refused["GraphSAGE [25,10,10,10]"]
+    assert (len(runner.ran), failures(plan.lines, outcomes)) == (9, 3)
+    runner.ran.clear()
+    reproduce(plan, tmp_path, run_cell=runner)
+    assert len(runner.ran) == 3
+
+
+def test_on_the_papers_own_graph_the_difference_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphfm.experiments.reproduce.plan.is_here", lambda dataset: True)
+    monkeypatch.setattr(
+        "graphfm.experiments.reproduce.run.known_size",
+        lambda dataset, device: known_size(f"synthetic:{dataset}", device),
+    )
+    plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=2)
+    header, first, *_ = table(plan, reproduce(plan, tmp_path, run_cell=Runner()))
+    line = dict(zip(header, first, strict=True))
+    assert (line["paper"], line["difference"]) == ("0.5400", "+0.3650")
+    assert line["ours"] == "0.9050 ± 0.0071"
+
+
+def test_fewer_epochs_than_the_papers_are_told(monkeypatch):
+    monkeypatch.setattr("graphfm.experiments.reproduce.plan.is_here", lambda dataset: True)
+    assert "epochs" not in describe(ReproductionPlan.make("table2"))
+    plan = ReproductionPlan.make("table2", epochs=3, seeds=1)
+    assert describe(plan) == "table2, 1 seed at most, on cpu; NOT the paper's epochs but 3"
+
+
+def test_what_is_not_here_is_a_row_that_says_so(tmp_path):
+    plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=1)
+    runner, said = Runner(), []
+    outcomes = reproduce(plan, tmp_path, run_cell=runner, tell=said.append)
+    assert runner.ran == []
+    assert all("graphfm datasets fetch flickr" in line[-1] for line in table(plan, outcomes)[1:])
+    assert said == ["3 of 3 recipes are not run: flickr is not here: graphfm datasets fetch flickr"]
+
+
+def test_figure_2_is_a_picture(tmp_path):
+    plan = ReproductionPlan.make("figure2", substitute="synthetic", datasets=["reddit"])
+    reproduce(plan, tmp_path, run_cell=Runner())
+    assert (tmp_path / "figure2.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"table": "table9"}, "there is no table 'table9'; there is table2, table3, table4"),
+        ({"substitute": "cora"}, "there is no substitute 'cora'; there is debian, synthetic"),
+        ({"scale": 0.1}, "scale is the size of a synthetic substitute"),
+        ({"substitute": "synthetic", "scale": 0.0}, "the scale is 0.0; expected a number above"),
+        ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
+        ({"datasets": ["cora"]}, "there is no dataset of table3 'cora'; there is reddit, flickr"),
+        ({"backbones": ["gcn"]}, "there is no backbone of table3 'gcn'; there is sage"),
+        ({"substitute": "debian", "epochs": 0}, "epochs is 0; expected 1 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        ReproductionPlan.make(**{"table": "table3", **arguments})
