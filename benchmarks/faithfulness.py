@@ -30,6 +30,7 @@ from graphfm.runs.run import Run, build
 from graphfm.samplers import cluster
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.training.inference import LayerwiseInference
+from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
 
 Around = Callable[[], AbstractContextManager[object]]
@@ -62,7 +63,7 @@ class Setting:
         with self.around():
             trainer = build(run, self.prepare(graph))
             self.change(trainer)
-            test = trainer.fit().test
+            test = fit(trainer).test
         assert test is not None
         return test
 
@@ -151,7 +152,7 @@ class Inherited:
         self.before: dict[str, torch.Tensor] = {}
 
     def __call__(self, trainer: Trainer) -> None:
-        tables: dict[str, Any] = trainer.method.estimator.tables()
+        tables: dict[str, Any] = trainer.method.estimator.histories_by_name()
         for name, table in tables.items():
             if name in self.before:
                 table.rows.copy_(self.before[name])

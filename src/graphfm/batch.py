@@ -24,11 +24,11 @@ class Edges:
     num_src: int
     fanout: int | None = None  # where edge j of row i reads source num_dst + i * fanout + j
 
-    @property
+    @cached_property
     def num_dst(self) -> int:
         return self.indptr.numel() - 1
 
-    @property
+    @cached_property
     def num_edges(self) -> int:
         return self.col.numel()
 
@@ -106,7 +106,6 @@ class Targets:
     h: Tensor  # [num_dst, width] layer input
     h0: Tensor  # [num_dst, width] encoder output (GCNII reads it)
     degree: Tensor  # [num_dst] true in-degree, whatever was sampled
-    valid: Tensor | None  # [num_dst] False on padding; None when nothing is padded
     # [num_dst, agg_width + width] aggregate and h side by side, where a kernel has put them so
     joined: Tensor | None = None
 
@@ -122,12 +121,12 @@ class Neighborhoods:
     col_scale: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """Edges from sources to targets. The first `num_dst` sources are the targets.
 
-    A first layer may have all nodes as sources, with only some that its edges and targets read;
-    `place` says which of them are the targets. Then no row of features is copied.
+    The block of a first layer may have all nodes as sources, so that its edges read features where
+    they are and no row is copied. `place` then says which sources are the targets.
 
     `self_weight` is what a layer adds of a target's own row on top of its edges: the self-loops
     of GCN live here, so samplers see real neighbours only and never sample a node away from itself.
@@ -137,7 +136,6 @@ class Block:
     edges: Edges
     degree: Tensor  # [num_dst]
     self_weight: Tensor | None = None  # [num_dst]
-    valid: Tensor | None = None
     full: Block | None = None  # same targets, every neighbour; or, for a kernel,
     every: Neighborhoods | None = None  # where they are
     from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
@@ -145,15 +143,15 @@ class Block:
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
     place: Tensor | None = None  # [num_dst] of the targets among the sources; None: they come first
 
-    @property
+    @cached_property
     def num_src(self) -> int:
         return self.edges.num_src
 
-    @property
+    @cached_property
     def num_dst(self) -> int:
         return self.edges.num_dst
 
-    @property
+    @cached_property
     def dst_ids(self) -> Tensor:
         return self.own(self.src_ids)
 
@@ -162,12 +160,12 @@ class Block:
         return self.src_ids[self.num_dst :]
 
     def own(self, h: Tensor) -> Tensor:
-        """Of the sources' rows those of the targets."""
+        """The targets' rows among the sources' rows."""
         return h[: self.num_dst] if self.place is None else h.index_select(0, self.place)
 
     def targets(self, h: Tensor, h0: Tensor) -> Targets:
         own = self.own(h)
-        return Targets(own, own if h0 is h else self.own(h0), self.degree, self.valid)
+        return Targets(own, own if h0 is h else self.own(h0), self.degree)
 
 
 @dataclass(frozen=True, slots=True)

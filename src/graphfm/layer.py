@@ -8,15 +8,15 @@ from torch import Tensor, nn
 from graphfm.batch import Block, Targets
 from graphfm.kernels.halo_update import Affine
 from graphfm.kernels.linear import linear
-from graphfm.norm import MaskedBatchNorm
+from graphfm.norm import BatchNorm
 
 
 class GraphLayer(nn.Module, ABC):
     """dropout -> aggregate -> update, where update ends in norm -> residual -> activation."""
 
-    # Is `aggregate` just `ops.weighted_sum`, so that one kernel may do it with what surrounds it?
+    # `aggregate` is just `kernels.weighted_sum`, so one kernel may do it with what surrounds it.
     sums: ClassVar[bool] = False
-    # Does `update` read aggregate and own row as one (`Targets.joined`), where they are given so?
+    # `update` reads aggregate and own row side by side (`Targets.joined`) where they are given so.
     joins: ClassVar[bool] = False
 
     def __init__(
@@ -32,19 +32,22 @@ class GraphLayer(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.in_width, self.agg_width, self.out_width = in_width, agg_width, out_width
-        self.message_width = 0  # of what `aggregate` makes of each source before it combines them
-        self.dropout = nn.Dropout(dropout)  # on h, once, before both halves
-        self.norm = MaskedBatchNorm(out_width) if batch_norm else None
+        self.message_width = 0  # width of what `aggregate` makes of each source first, if anything
+        self.dropout = nn.Dropout(dropout)  # on the input, once, before both halves
+        self.norm = BatchNorm(out_width) if batch_norm else None
         self.residual = residual and in_width == out_width
         self.activation = activation
 
     @property
     def is_linear(self) -> bool:
-        """Is `aggregate` a linear map of the rows? Only then can it be sampled without bias."""
+        """True if `aggregate` is a linear map of the rows: only then is sampling it unbiased."""
         return True
 
     def affine(self) -> Affine | None:
-        """What `update` does in evaluation, if it reads the aggregate alone; without gradients."""
+        """What `update` does in evaluation, if that is a matrix, a bias and perhaps a ReLU.
+
+        It must read the aggregate alone. The tensors carry no gradient.
+        """
         return None
 
     @abstractmethod
@@ -55,25 +58,25 @@ class GraphLayer(nn.Module, ABC):
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
         """Turn each target's aggregate into its output. Row-wise, batch statistics aside.
 
-        What it is given may be read once more, so nothing of it is changed in place.
+        The arguments may be read again afterwards, so `update` must not change them in place.
         """
 
     def product(self, rows: Tensor, weight: Tensor, bias: Tensor, targets: Targets) -> Tensor:
-        """Rows times a matrix, plus a bias, and `finish`, at once where that can be."""
+        """Multiply rows by a matrix, add a bias and `finish`, in one operation where possible."""
         at_once = self.activation and self.norm is None and not self.residual
         out = linear(rows, weight, bias, relu=at_once)
         return out if at_once else self.finish(out, targets)
 
     def folded(self, weight: Tensor, bias: Tensor) -> Affine:
-        """A matrix and bias with the batch norm of evaluation in them, and the activation."""
+        """The matrix and bias with the batch norm of evaluation folded in, and the activation."""
         if self.norm is not None:
             weight, bias = self.norm.folded(weight, bias)
         return Affine(weight.detach(), bias.detach(), self.activation)
 
     def finish(self, out: Tensor, targets: Targets) -> Tensor:
-        """The end that every update shares."""
+        """Apply norm, residual connection and activation: the end of every update."""
         if self.norm is not None:
-            out = self.norm(out, targets.valid)
+            out = self.norm(out)
         if self.residual:
             out = out + targets.h
         return out.relu_() if self.activation else out

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
-from graphfm.estimators.base import Estimator, Exact
+from graphfm.estimators.base import Estimator
 from graphfm.estimators.control_variate import ControlVariate
+from graphfm.estimators.exact import Exact
 from graphfm.estimators.halo_difference import HaloDifference
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.samplers.base import Sampler

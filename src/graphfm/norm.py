@@ -1,4 +1,4 @@
-"""All that is odd about batch norm and dropout: what must not count, and when."""
+"""Batch norm, and the modes in which batch norm and dropout take part in a pass."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
 
-class MaskedBatchNorm(nn.Module):
-    """`nn.BatchNorm1d` whose statistics ignore padded rows, with static shapes."""
+class BatchNorm(nn.Module):
+    """`nn.BatchNorm1d` that also trains on a batch of one row, or of none."""
 
     running_mean: Tensor
     running_var: Tensor
@@ -22,39 +22,33 @@ class MaskedBatchNorm(nn.Module):
         self.register_buffer("running_mean", torch.zeros(width))
         self.register_buffer("running_var", torch.ones(width))
 
-    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        if not self.training or (valid is None and x.size(0) > 1):
-            mean, var = self.running_mean, self.running_var
-            settings = (self.training, self.momentum, self.eps)
-            return batch_norm(x, mean, var, self.weight, self.bias, *settings)
-        mean, var = self._batch_statistics(x, valid)
-        return (x - mean) * torch.rsqrt(var + self.eps) * self.weight + self.bias
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and x.size(0) <= 1:
+            return self._few_rows(x)
+        settings = (self.training, self.momentum, self.eps)
+        return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, *settings)
 
     def folded(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """A matrix and bias that do at once what they and this do one after the other."""
+        """Fold the norm of evaluation into the matrix and bias of the layer before it."""
         scale = self.weight * torch.rsqrt(self.running_var + self.eps)
         return weight * scale.unsqueeze(1), (bias - self.running_mean) * scale + self.bias
 
-    def _batch_statistics(self, x: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-        keep = x.new_ones(x.size(0), 1) if valid is None else valid.unsqueeze(1)
-        keep = keep.bool()
-        real = keep.sum()
-        count = real.clamp(min=1)
-        mean = torch.where(keep, x, 0).sum(0) / count
-        var = torch.where(keep, x - mean, 0).square().sum(0) / count
+    def _few_rows(self, x: Tensor) -> Tensor:
+        """Normalise at most one row: its variance is zero, where torch would raise an error."""
+        mean: Tensor = x.sum(0)
         with torch.no_grad():
-            unbiased = var * count / (count - 1).clamp(min=1)  # one row has no variance, not NaN
-            step = self.momentum * (real > 0)  # nothing is learned of a batch of padding
+            step = self.momentum * x.size(0)  # no row, nothing learned
             self.running_mean.lerp_(mean, step)
-            self.running_var.lerp_(unbiased, step)
-        return mean, var
+            self.running_var.lerp_(torch.zeros_like(mean), step)
+        out: Tensor = (x - mean) * self.eps**-0.5 * self.weight + self.bias
+        return out
 
 
 @contextmanager
 def without_noise(module: nn.Module) -> Iterator[None]:
-    """No dropout, and batch norms that use the batch's statistics but do not learn from it."""
+    """Switch dropout off; batch norms use the batch's statistics without learning from them."""
     dropouts = [m for m in module.modules() if isinstance(m, nn.Dropout) and m.training]
-    norms = [(m, m.momentum) for m in module.modules() if isinstance(m, MaskedBatchNorm)]
+    norms = [(m, m.momentum) for m in module.modules() if isinstance(m, BatchNorm)]
     for dropout in dropouts:
         dropout.eval()
     for norm, _ in norms:
@@ -70,8 +64,8 @@ def without_noise(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def frozen_statistics(module: nn.Module) -> Iterator[None]:
-    """Batch norms use their running statistics, and leave them as they are."""
-    norms = [m for m in module.modules() if isinstance(m, MaskedBatchNorm) and m.training]
+    """Let batch norms use their running statistics, and leave these as they are."""
+    norms = [m for m in module.modules() if isinstance(m, BatchNorm) and m.training]
     for norm in norms:
         norm.eval()
     try:
@@ -83,7 +77,7 @@ def frozen_statistics(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode; afterwards every part of the module is in the mode it was in."""
+    """Set evaluation mode; afterwards every part of the module is in the mode it was in."""
     before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

@@ -9,6 +9,7 @@ from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
 from graphfm.methods import METHODS
 from graphfm.runs.run import Run, backbone_of, build
+from graphfm.step_plan import StepPlan
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 ALL = 10_000  # more than any of these graphs has of anything
@@ -133,7 +134,7 @@ def test_the_estimate_of_a_linear_aggregate_is_unbiased(make_graph, method, sett
     graph = make_graph(weighted=True)
     adjacency = getattr(Adjacency, kind)(graph)
     sampler, rng = METHODS[method](**settings).sampler, torch.Generator().manual_seed(0)
-    sampler.prepare(adjacency, 1)
+    sampler.prepare(adjacency, StepPlan(num_layers=1))
     exact = weighted_sum(graph.x, adjacency.full_block()).double()
     total, squares = torch.zeros_like(exact), torch.zeros_like(exact)
     count = torch.zeros(graph.num_nodes, 1)
@@ -164,7 +165,7 @@ def test_the_estimate_of_a_linear_aggregate_is_unbiased(make_graph, method, sett
 def test_a_batch_that_weighs_its_losses_is_an_unbiased_mean(make_graph, method, settings):
     graph = make_graph()
     sampler, rng = METHODS[method](**settings).sampler, torch.Generator().manual_seed(0)
-    sampler.prepare(Adjacency.mean(graph), 1)
+    sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=1))
     ids = graph.train_mask.nonzero().flatten()
     if method == "mvs-gcn":
         sampler.snapshot(torch.rand(ids.numel(), generator=rng))

@@ -12,6 +12,7 @@ from graphfm.estimators.base import Estimator
 from graphfm.methods import METHODS, Method
 from graphfm.runs.run import Run, backbone_of, build
 from graphfm.samplers.full import FullSampler
+from graphfm.step_plan import StepPlan
 from graphfm.training.setup import seeded
 
 TRAINS = [  # each method with each backbone it is for
@@ -24,7 +25,9 @@ OPTIONS = {("graphfm-delta", "pna"): {"aggregators": ("mean",)}}
 def batches(name, graph, seed):
     """An epoch of a method; networks of their own have no graph layers."""
     method, rng = METHODS[name](), torch.Generator().manual_seed(seed)
-    method.sampler.prepare(Adjacency.mean(graph), 2 if backbone_of(name) is None else 0)
+    method.sampler.prepare(
+        Adjacency.mean(graph), StepPlan(num_layers=2 if backbone_of(name) is None else 0)
+    )
     return [method.sampler.sample(seeds, rng) for seeds in method.sampler.epoch(rng)]
 
 
@@ -116,7 +119,7 @@ def test_trains_in_bfloat16(make_graph, name, backbone):
         trainer = build(run, make_graph())
         with seeded(0, trainer.graph.device):
             losses[precision] = [trainer.epoch() for _ in range(2)]
-        kept = [table.rows for table in trainer.method.estimator.tables().values()]
+        kept = [table.rows for table in trainer.method.estimator.histories_by_name().values()]
         for rows in (*trainer.backbone.parameters(), *kept):
             assert rows.dtype == torch.float32
             assert rows.isfinite().all()

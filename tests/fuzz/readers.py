@@ -31,6 +31,7 @@ from graphfm.runs.execute import explained
 from graphfm.runs.folder import identity_of
 from graphfm.runs.reader import read_config, read_run, read_score
 from graphfm.runs.run import Run, build
+from graphfm.training.loop import fit
 from graphfm.training.progress import Progress
 from tests.reliability.runs import StopAfter
 from tests.unit.data.conftest import FORMS, WRITERS, make_example, zipped
@@ -151,7 +152,7 @@ def read_checkpoint(folder: Path) -> None:
         after = tensors_of(trainer)
         assert all(torch.equal(after[name], rows) for name, rows in before.items())
     if run == Run.make(**RUN):  # and not one that asks for all the memory there is
-        build(run, graph).fit(checkpointer=checkpointer)
+        fit(build(run, graph), checkpointer=checkpointer)
     if passed_over:
         raise InputError("it was passed over")
 

@@ -39,8 +39,8 @@ def assert_same(one, other):
     (a, losses_a), (b, losses_b) = one, other
     assert losses_a == losses_b
     torch.testing.assert_close(a.backbone.state_dict(), b.backbone.state_dict(), rtol=0, atol=0)
-    for name, table in a.method.estimator.tables().items():
-        assert torch.equal(table.rows[:-1], b.method.estimator.tables()[name].rows[:-1])
+    for name, table in a.method.estimator.histories_by_name().items():
+        assert torch.equal(table.rows[:-1], b.method.estimator.histories_by_name()[name].rows[:-1])
     assert torch.equal(a.rng.get_state(), b.rng.get_state())
     assert a.touched == b.touched
 

@@ -130,7 +130,7 @@ def test_cluster_methods_are_the_same_with_and_without(make_graph, name, options
         )  # fmt: skip
         trainer = build(run, graph)
         losses = [trainer.epoch() for _ in range(2)]
-        tables = trainer.method.estimator.tables()
+        tables = trainer.method.estimator.tables
         found.append((losses, trainer.backbone.state_dict(), {n: tables[n].rows for n in tables}))
     ours, plain = found
     half = "half" in name

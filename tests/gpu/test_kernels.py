@@ -17,6 +17,7 @@ from graphfm.kernels.linear import linear
 from graphfm.kernels.table_write import put_rows
 from graphfm.runs.run import Run, build
 from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.step_plan import StepPlan
 
 DEVICE = torch.device("cpu" if compiled.INTERPRETED else "cuda")
 pytestmark = pytest.mark.skipif(
@@ -41,7 +42,7 @@ def test_the_same_neighbours_are_picked(make_graph, kind, weighted, fanout):
     batches = []
     for wanted in (True, False):
         sampler = NeighborSampler(fanout=fanout, batch_size=9)
-        sampler.prepare(ADJACENCIES[kind](graph), 2)
+        sampler.prepare(ADJACENCIES[kind](graph), StepPlan(num_layers=2))
         sampler.distinct = None  # a GPU's layout, where this runs as Python
         seeds = torch.tensor([5, 399, 5, 0, 17], device=DEVICE)
         with compiled.kernels(wanted):
@@ -95,9 +96,9 @@ def test_training_is_the_same_with_and_without(make_graph, name, backbone):
     half = options.get("history") == "fp16"
     close = {"rtol": 2e-3, "atol": 2e-3} if half else {"rtol": 1e-3, "atol": 1e-4}
     torch.testing.assert_close(ours.backbone.state_dict(), plain.backbone.state_dict(), **close)
-    for table, rows in ours.method.estimator.tables().items():
+    for table, rows in ours.method.estimator.histories_by_name().items():
         torch.testing.assert_close(
-            rows.rows[:-1], plain.method.estimator.tables()[table].rows[:-1], **close
+            rows.rows[:-1], plain.method.estimator.histories_by_name()[table].rows[:-1], **close
         )
 
 

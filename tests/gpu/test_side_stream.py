@@ -132,8 +132,10 @@ def test_nothing_is_read_before_it_is_there(make_graph, monkeypatch, options, dr
     assert not late.disturbed
     found, wanted = later.backbone.state_dict(), at_once.backbone.state_dict()
     torch.testing.assert_close(found, wanted, rtol=0, atol=0)
-    for name, table in at_once.method.estimator.tables().items():
-        assert torch.equal(table.rows[:-1], later.method.estimator.tables()[name].rows[:-1])
+    for name, table in at_once.method.estimator.histories_by_name().items():
+        assert torch.equal(
+            table.rows[:-1], later.method.estimator.histories_by_name()[name].rows[:-1]
+        )
     for one, other in zip(
         at_once.optimizer.state.values(), later.optimizer.state.values(), strict=True
     ):

@@ -138,7 +138,7 @@ class Slow:
                 fresh = self.estimate(h_hat[k - 1], v, sample)
                 beta = self.weight(k, v)
                 h_tilde = (1 - beta) * self.h_tilde[k][v] + beta * fresh
-                targets = Targets(h_hat[k - 1][v][None], None, self.graph.degree[v][None], None)
+                targets = Targets(h_hat[k - 1][v][None], None, self.graph.degree[v][None])
                 h_hat_k[v] = layer.update(h_tilde[None], targets)[0]
                 self.h_tilde[k][v] = h_tilde.detach()
                 self.seen[k][v].append(fresh.detach())

@@ -104,7 +104,7 @@ class Slow:
 
     def update(self, k, v, aggregate, own):
         """sigma(W_k aggregate)"""
-        targets = Targets(own[None], None, self.graph.degree[v][None], None)
+        targets = Targets(own[None], None, self.graph.degree[v][None])
         return self.backbone.layers[k - 1].update(aggregate[None], targets)[0]
 
     def in_batch(self, k, v, h, batch):

@@ -9,7 +9,7 @@ from graphfm import methods, train
 from graphfm.backbones import make_backbone
 from graphfm.batch import Batch
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.methods import METHODS, Method
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.tables.base import NodeTable
@@ -176,7 +176,7 @@ def test_rows_are_read_in_place_or_gathered_alike(
         method = METHODS[name](parts=4, parts_per_batch=2, exact_first_hop=first_hop)
         trainer = trainer_of(graph, backbone, method, layers=3, dropout=0.0, residual=residual)
         losses = [trainer.epoch() for _ in range(3)]
-        tables = {key: table.rows for key, table in method.estimator.tables().items()}
+        tables = {key: table.rows for key, table in method.estimator.histories_by_name().items()}
         return losses, dict(trainer.backbone.state_dict()), tables
 
     straight = trained()
@@ -196,7 +196,7 @@ def test_a_network_that_reads_h0_later_is_given_its_rows(graph, monkeypatch, nam
     monkeypatch.setattr("graphfm.backbones.gcn.GCN.reads_h0", True)
     trainer = trainer_of(graph, "gcn", METHODS[name](parts=4), layers=3, dropout=0.0)
     batch = batch_of(trainer, 0)
-    torch.testing.assert_close(trainer.features(batch), graph.x[batch.input_ids])
+    torch.testing.assert_close(trainer.inputs.features(batch), graph.x[batch.input_ids])
 
 
 @pytest.mark.parametrize("partial", ["rescaled", "sum"])
@@ -208,7 +208,7 @@ def test_a_row_without_any_weight_is_left_alone(make_graph, monkeypatch, partial
     method = METHODS["graphfm-ob"](parts=4, partial=partial)
     trainer = trainer_of(graph, "gcn", method, layers=3, dropout=0.0)
     assert all(math.isfinite(trainer.epoch()) for _ in range(3))
-    assert all(bool(t.rows.isfinite().all()) for t in method.estimator.tables().values())
+    assert all(bool(t.rows.isfinite().all()) for t in method.estimator.histories_by_name().values())
 
 
 class Doubled(NodeTable):
@@ -224,13 +224,16 @@ class Doubled(NodeTable):
         self.kept[ids] = 2 * values.detach()
 
 
+def doubled(plans, num_nodes, *_):
+    return {name: Doubled(num_nodes, plan.spec.width) for name, plan in plans.items()}
+
+
 @pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
 def test_any_kind_of_table_will_do(graph, monkeypatch, name):
     losses = []
     for kind in (None, Doubled):
         if kind is not None:
-            make = lambda self, width, **_: Doubled(self.graph.num_nodes, width)  # noqa: E731
-            monkeypatch.setattr(Trainer, "_new_table", make)
+            monkeypatch.setattr("graphfm.training.trainer.allocate", doubled)
         trainer = trainer_of(graph, "gcn", METHODS[name](parts=4), layers=3, dropout=0.0)
         losses.append([trainer.epoch() for _ in range(3)])
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)

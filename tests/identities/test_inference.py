@@ -8,7 +8,7 @@ import torch
 from graphfm import train
 from graphfm.backbones import BACKBONES, make_backbone
 from graphfm.batch import Batch
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.training.inference import LayerwiseInference
 
 VARIANTS = {

@@ -181,7 +181,6 @@ def test_vr_gcn_is_unbiased_whatever_the_histories_hold(make_graph, name):
     graph, draws = make_graph(), 400
     trainer = make_trainer(graph, network(graph, name, layers=1), "vr-gcn", fanout=(1,))
     fill(trainer, 0, torch.randn(60, graph.num_features))
-    trainer.method.estimator.recording = False
     with torch.no_grad():
         sample = torch.stack([forward(trainer, torch.arange(60), seed) for seed in range(draws)])
     want = LayerwiseInference(trainer.backbone.adjacency(graph))(trainer.backbone)

@@ -11,9 +11,10 @@ from graphfm.backbones.gcn import GCNLayer
 from graphfm.batch import Batch
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.hops import hops
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.samplers.rows import RowSampler
 from graphfm.training.inference import LayerwiseInference
+from graphfm.training.loop import fit
 from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 
@@ -119,7 +120,7 @@ def test_rows_are_what_neighbours_are_to_a_network_without_layers(make_graph):
         torch.manual_seed(1)
         backbone = make_backbone("sign", 7, 4)
         trainer = Trainer(graph, backbone, methods.Method(sampler), Training(seed=3))
-        trainer.fit()
+        fit(trainer)
         states.append(backbone.state_dict())
     torch.testing.assert_close(*states, rtol=0, atol=0)
 

@@ -11,7 +11,7 @@ from graphfm.backbones.gcn import GCN, GCNLayer
 from graphfm.backbones.gcnii import GCNII, GCNIILayer
 from graphfm.backbones.pna import AGGREGATORS, PNA, SCALERS, PNALayer, PNASettings
 from graphfm.backbones.sage import SAGE, SAGELayer
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 
 BARE = {"dropout": 0.0, "batch_norm": False, "residual": False, "activation": False}
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}

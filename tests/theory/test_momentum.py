@@ -13,6 +13,8 @@ import torch
 from graphfm import Graph, methods
 from graphfm.backbones.gcn import GCNLayer
 from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.estimators.layer_step import Setup
+from graphfm.step_plan import StepPlan
 from graphfm.tables.device import DeviceTable
 
 MARGIN = 5.0
@@ -34,8 +36,13 @@ def bare_layer(width=1):
 
 
 def momentum(layer, num_nodes, beta, start):
-    estimator = graphfm_ib(beta=(beta,), start=start).estimator
-    estimator.allocate([layer], lambda width, **_: DeviceTable(num_nodes, width))
+    return with_tables(graphfm_ib(beta=(beta,), start=start).estimator, layer, num_nodes)
+
+
+def with_tables(estimator, layer, num_nodes):
+    specs = estimator.declare([layer], 0)
+    tables = {name: DeviceTable(num_nodes, spec.width) for name, spec in specs.items()}
+    estimator.prepare(Setup(layers=[layer], tables=tables))
     return estimator
 
 
@@ -201,9 +208,9 @@ def test_graphfm_ib_tracks_sampled_neighbours_to_the_floor(beta, start):
     )
     adjacency, layer = Adjacency.symmetric(graph), bare_layer(width)
     method = graphfm_ib(fanout=(1,), batch_size=batch, beta=(beta,), start=start)
-    method.sampler.prepare(adjacency, 1)
+    method.sampler.prepare(adjacency, StepPlan(num_layers=1))
     estimator, whole, ids = method.estimator, adjacency.full_block(), torch.arange(n)
-    estimator.allocate([layer], lambda width, **_: DeviceTable(n, width))
+    with_tables(estimator, layer, n)
     target = layer.aggregate(graph.x, whole)
 
     # a neighbour u is drawn with chance 1 / d and counts d A_vu: variance sum d A_vu^2 x_u^2 - m^2

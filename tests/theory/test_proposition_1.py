@@ -14,7 +14,7 @@ from torch import nn
 from graphfm import Graph
 from graphfm.backbones.base import Backbone
 from graphfm.backbones.gcn import GCNLayer
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.methods import Method
 from graphfm.samplers.cluster import ClusterSampler

@@ -1,7 +1,5 @@
 """What a layer does around aggregate and update, against a forward pass written by hand."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
@@ -10,7 +8,7 @@ from graphfm.backbones import make_backbone
 from graphfm.backbones.gcn import GCNLayer
 from graphfm.batch import Batch, Targets
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.norm import frozen_statistics
 
 
@@ -69,22 +67,6 @@ def test_gcnii_drops_features_hidden_rows_and_what_it_decodes():
     assert [m.p for m in plain.encode.modules() if isinstance(m, nn.Dropout)] == [0.0]
 
 
-def test_padding_is_invisible_to_a_layer(make_graph):
-    """Rows marked as not valid change neither the others' output nor the running statistics."""
-    graph = make_graph()
-    layer = make_backbone("gcn", 7, 4, batch_norm=True, dropout=0.0).layers[0]
-    agg = torch.randn(9, 7)
-    block = Adjacency.symmetric(graph).full_block()
-    targets = block.targets(graph.x[:9], graph.x[:9])
-    plain = layer.update(agg, replace(targets, h=graph.x[:9], valid=None))
-    before = layer.norm.running_mean.clone()
-    layer.norm.running_mean.zero_()
-    padded = torch.cat([agg, torch.full((4, 7), torch.nan)])
-    out = layer.update(padded, replace(targets, valid=torch.arange(13) < 9))
-    torch.testing.assert_close(out[:9], plain)
-    torch.testing.assert_close(layer.norm.running_mean, before)
-
-
 @pytest.mark.parametrize("batch_norm", [False, True])
 @pytest.mark.parametrize("activation", [False, True])
 def test_an_affine_layer_does_what_update_does_in_evaluation(batch_norm, activation):
@@ -96,7 +78,7 @@ def test_an_affine_layer_does_what_update_does_in_evaluation(batch_norm, activat
         torch.nn.init.uniform_(layer.norm.running_var, 0.5, 2.0)
     rows = torch.randn(7, 5)
     with torch.no_grad(), frozen_statistics(layer):
-        want = layer.update(rows, Targets(rows, rows, rows[:, 0], None))
+        want = layer.update(rows, Targets(rows, rows, rows[:, 0]))
     affine = layer.affine()
     torch.testing.assert_close(affine(rows), want)
     torch.testing.assert_close(affine.end(affine.product(rows)), want)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
+from graphfm.estimators.layer_step import ForwardPass
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
 
@@ -52,7 +53,7 @@ class Settings(HiddenSettings):
     residual: bool = False  # where a layer's input and output have the same width
 
 
-T = TypeVar("T")  # rows, or a way to read them
+T = TypeVar("T")  # rows, or a function that reads them
 
 
 class Backbone(nn.Module):
@@ -63,8 +64,8 @@ class Backbone(nn.Module):
     """
 
     Settings: ClassVar[type[DepthSettings]] = Settings
-    reads_h0: ClassVar[bool] = False  # does any layer read the encoder's output?
-    joins_layers: bool = False  # does `decode` read the rows of all layers, and not only the last?
+    reads_h0: ClassVar[bool] = False  # some layer reads the encoder's output
+    joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Backbone(nn.Module):
 
     @property
     def begins_linear(self) -> bool:
-        """Is the first aggregate a linear map of the features that never changes?"""
+        """True if the first aggregate is a linear map of the features that never changes."""
         if not self.layers or not isinstance(self.encode, nn.Identity):
             return False
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
@@ -89,22 +90,36 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Take from the training graph what the layers need to know of it, once."""
 
-    def forward(self, x: Tensor | Rows | Combined, batch: Batch, estimator: Estimator) -> Tensor:
-        steps = enumerate(zip(self.layers, batch.blocks, strict=True))
-        if isinstance(x, Tensor):
-            h = h0 = self.encode(x)
-        else:  # there is nothing to encode, and the first layer reads them itself
-            h = h0 = estimator.read(*next(steps)[1], x)
-        rows = [h]
-        for depth, (layer, block) in steps:
-            h = estimator(depth, layer, block, h, h0)
-            rows = self.kept(rows, h)
-        out: Tensor = self.decode(self.joined(rows))
-        return out
+    def walk(self, first: T, output: Callable[[int, GraphLayer, T], T]) -> list[T]:
+        """Go through the layers, from the encoder's rows on; returns what `joined` reads.
 
-    def kept(self, rows: list[T], h: T) -> list[T]:
-        """Of the rows so far and those of one more layer, what `joined` needs."""
-        return [*rows, h] if self.joins_layers else [h]
+        `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
+        code loops over layers: training, inference, the refresh of histories and the diagnostics
+        differ in `output` alone.
+        """
+        h, kept = first, [first]
+        for depth, layer in enumerate(self.layers):
+            h = output(depth, layer, h)
+            kept = [*kept, h] if self.joins_layers else [h]
+        return kept
+
+    def forward(
+        self,
+        x: Tensor | Rows | Combined,
+        batch: Batch,
+        estimator: Estimator,
+        forward: ForwardPass | None = None,
+    ) -> Tensor:
+        """The outputs of a batch's targets. `x` may be rows that the first layer gathers itself."""
+        assert len(batch.blocks) == len(self.layers)
+        first: Any = self.encode(x) if isinstance(x, Tensor) else x
+
+        def output(depth: int, layer: GraphLayer, h: Any) -> Tensor:
+            h0 = first if isinstance(first, Tensor) else h  # nothing was encoded
+            return estimator(depth, layer, batch.blocks[depth], h, h0, forward)
+
+        out: Tensor = self.decode(self.joined(self.walk(first, output)))
+        return out
 
     def joined(self, rows: Sequence[Tensor]) -> Tensor:
         """What `decode` reads: the last rows, beside them those of earlier layers if it joins."""

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone, Settings
-from graphfm.norm import MaskedBatchNorm
+from graphfm.norm import BatchNorm
 
 
 class DenseLayer(nn.Module):
@@ -14,7 +14,7 @@ class DenseLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout, self.linear = nn.Dropout(dropout), nn.Linear(in_width, out_width)
-        self.norm = MaskedBatchNorm(out_width) if batch_norm else nn.Identity()
+        self.norm = BatchNorm(out_width) if batch_norm else nn.Identity()
         self.residual = residual and in_width == out_width
 
     def forward(self, h: Tensor) -> Tensor:

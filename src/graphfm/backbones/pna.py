@@ -14,7 +14,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.kernels import segment_max, segment_min, weighted_sum
 from graphfm.layer import GraphLayer
-from graphfm.norm import MaskedBatchNorm
+from graphfm.norm import BatchNorm
 
 AGGREGATORS = ("mean", "max", "min", "std")
 SCALERS = ("identity", "amplification", "attenuation")
@@ -147,7 +147,7 @@ class PNA(Backbone):
         encode = nn.Sequential(
             nn.Dropout(settings.dropout if settings.dropout_input else 0.0),
             nn.Linear(in_width, width),
-            MaskedBatchNorm(width) if norm else nn.Identity(),
+            BatchNorm(width) if norm else nn.Identity(),
             nn.ReLU(),
         )
         layers = [

@@ -7,7 +7,7 @@ from graphfm.backbones.base import Backbone, HiddenSettings
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.hops import hops
-from graphfm.norm import MaskedBatchNorm
+from graphfm.norm import BatchNorm
 
 
 class HopLayers(nn.Module):
@@ -40,7 +40,7 @@ class SIGN(Backbone):
         decode = nn.Sequential(
             nn.Dropout(settings.dropout if settings.dropout_input else 0.0),
             HopLayers(in_width, settings.hidden, settings.layers),
-            MaskedBatchNorm(width) if settings.batch_norm else nn.Identity(),
+            BatchNorm(width) if settings.batch_norm else nn.Identity(),
             nn.ReLU(),
             nn.Dropout(settings.dropout),
             nn.Linear(width, out_width),

@@ -1,4 +1,4 @@
-"""When the state of a training is written, and how it is taken up again."""
+"""When a checkpoint is written, and how a training continues from one."""
 
 from __future__ import annotations
 
@@ -9,35 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from graphfm.checkpointing import schema as forms
-from graphfm.checkpointing import state
+from graphfm.checkpointing import schema, state
 from graphfm.checkpointing.errors import ForeignCheckpointError, TrainingStopped
 from graphfm.checkpointing.gpu_sync import GpuSync
 from graphfm.checkpointing.schedule import SECONDS, Interval
 from graphfm.errors import InputError
 from graphfm.training.errors import NonFiniteError
-from graphfm.training.progress import FORM as PROGRESS
 from graphfm.training.progress import Progress
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it needs safetensors, which `import graphfm` does without
     from graphfm.checkpointing.store import Checkpoint, CheckpointStore
-    from graphfm.training.trainer import Trainer
 
 log = logging.getLogger("graphfm")
-FORM: forms.Form = {  # of a record
-    "format": forms.whole(),
-    "tensors": {"bytes": forms.whole(), "sha256": forms.text},
-    "identity": forms.each(forms.anything),
+DURATION = schema.real(0, 1e12)
+EPOCH: schema.Form = {
+    "epoch": schema.whole(1),
+    "loss": schema.real(),
+    "val": schema.maybe(schema.real(0, 1)),
+    "lr": schema.real(0),
+    "seconds": DURATION,
+    "staleness": schema.maybe([schema.each(schema.maybe(schema.real()))]),
+}
+FORM: schema.Form = {  # of the record beside a checkpoint's tensors
+    "format": schema.whole(),
+    "tensors": {"bytes": schema.whole(), "sha256": schema.text},
+    "identity": schema.each(schema.anything),
     "training": state.FORM,
-    "progress": PROGRESS,
+    "progress": {"prepare_seconds": DURATION, "epoch_seconds": DURATION, "records": [EPOCH]},
 }
 
 
 class Checkpointer:
-    """Asked between steps: writes a checkpoint if it is time, and stops the training if it shall.
+    """Writes a checkpoint between two steps when one is due, and stops the training on request.
 
-    `identity` is what must be the same for a checkpoint to be of this training. The clock is one
-    that never jumps.
+    `identity` is what must be the same for a checkpoint to belong to this training. Times are taken
+    from a clock that never jumps.
     """
 
     def __init__(
@@ -53,10 +61,10 @@ class Checkpointer:
         self._stopping, self._pace = False, GpuSync(torch.device("cpu"))
 
     def restore(self, trainer: Trainer, progress: Progress) -> None:
-        """Go on from the newest checkpoint that is good; from the beginning where there is none."""
+        """Continue from the newest usable checkpoint, or start from the beginning."""
         found = self.checkpoints.newest(lambda checkpoint: self._check(checkpoint, trainer))
         if found is not None:
-            past = found.record["training"]
+            past = _with_defaults(found.record["training"])
             progress.restore(found.record["progress"])
             with found.opened() as stream:
                 state.restore(trainer, stream.get_tensor, past)
@@ -66,12 +74,12 @@ class Checkpointer:
                     if progress.best
                 }
             steps = past["touched"]["steps"]
-            log.info("going on after epoch %d, step %d", len(progress.records), steps)
+            log.info("continuing after epoch %d, step %d", len(progress.records), steps)
         self._since, self._steps = time.monotonic(), trainer.touched["steps"]
         self._pace = GpuSync(trainer.graph.device, self._steps)
 
     def is_due(self, trainer: Trainer) -> bool:
-        """Is there something to do after a step or an epoch? If so, all steps have been taken."""
+        """True if a checkpoint is due or a stop was requested. The GPU then has no step pending."""
         steps = trainer.touched["steps"]
         self._pace.keep(steps)
         self._stopping, seconds = self.shall_stop(), time.monotonic() - self._since
@@ -82,22 +90,22 @@ class Checkpointer:
         return False
 
     def keep(self, trainer: Trainer, progress: Progress) -> None:
-        """Write a checkpoint, and stop there if it is asked for."""
+        """Write a checkpoint, and stop the training if that was requested."""
         kept = self._write(trainer, progress)
         if self._stopping:
             raise TrainingStopped(kept)
 
     def finish(self, trainer: Trainer, progress: Progress) -> None:
-        """The state at the end is kept: histories are a part of what was learned."""
+        """Keep the state at the end: histories are a part of what was learned."""
         if not self.interval.never:
             self._write(trainer, progress)
             self.checkpoints.keep_last()
 
     def _write(self, trainer: Trainer, progress: Progress) -> bool:
-        """Was it written? Where the disk is full the one before stays, and training goes on."""
+        """Write a checkpoint. On a full disk the previous one stays, and training continues."""
         started, tensors = time.monotonic(), state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
-        if broken := state.impossible(tensors):  # nothing good can come of it
+        if broken := state.impossible(tensors):  # training cannot recover from that
             epoch = len(progress.records) + (trainer.position is not None)
             raise _not_finite(broken, epoch)
         record = {
@@ -109,9 +117,9 @@ class Checkpointer:
             self.checkpoints.write(tensors, record)
         except OSError as error:
             log.warning(
-                "no checkpoint could be written to %s (%s); %s",
+                "cannot write a checkpoint to %s (%s); %s",
                 self.checkpoints.folder, error.strerror or error,
-                "there is none yet" if self.checkpoints.is_empty else "the one before is kept",
+                "there is none yet" if self.checkpoints.is_empty else "the previous one is kept",
             )  # fmt: skip
             return False
         finally:
@@ -124,16 +132,16 @@ class Checkpointer:
         wait = self.interval.wait(seconds)
         if self.interval.seconds is None and wait > max(before, SECONDS) * 1.5:
             log.info(
-                "a checkpoint takes %.1f s: one every %.0f s, so that it is less than 5 %% of the "
-                "time (--checkpoint-every decides otherwise)", seconds, wait,
+                "a checkpoint takes %.1f s, so one is written every %.0f s: less than 5 %% of the "
+                "time (--checkpoint-every overrides this)", seconds, wait,
             )  # fmt: skip
 
     def _check(self, checkpoint: Checkpoint, trainer: Trainer) -> None:
-        """Refuse what this training cannot go on from; nothing is changed yet."""
-        record = checkpoint.record
-        forms.check(record, FORM, "state")
+        """Refuse a checkpoint that this training cannot continue from. Nothing is changed yet."""
+        record = {**checkpoint.record, "training": _with_defaults(checkpoint.record["training"])}
+        schema.check(record, FORM, "state")
         _check_same(record["identity"], self.identity)
-        before, past = Progress.checked(record["progress"], trainer.training), record["training"]
+        before, past = checked_progress(record["progress"], trainer.training), record["training"]
         with checkpoint.opened() as stream:
             evaluated = before.best is not None
             state.check(trainer, stream.keys(), stream.get_tensor, past, evaluated=evaluated)
@@ -143,7 +151,7 @@ class Checkpointer:
 
 
 def _agree(past: Mapping[str, Any], most: int) -> bool:
-    """Can so many steps be of so many epochs, of at least one and at `most` (0: any) each?"""
+    """True if so many steps fit so many epochs, each of one step to `most` steps (0: any)."""
     epochs, now = int(past["epochs"]), int(past["steps"] or 0)
     before = int(past["touched"]["steps"]) - now  # in epochs that ended
     if most and (now > most or before > epochs * most):
@@ -152,7 +160,7 @@ def _agree(past: Mapping[str, Any], most: int) -> bool:
 
 
 def _not_finite(name: str, epoch: int) -> NonFiniteError:
-    """What is to be said of a training whose state is broken, by the tensor that shows it."""
+    """The error for a training whose state is broken, given the name of a tensor that shows it."""
     if name.endswith(".exp_avg_sq"):
         return NonFiniteError.squares(epoch)
     what = "weights or losses"
@@ -163,10 +171,30 @@ def _not_finite(name: str, epoch: int) -> NonFiniteError:
     return NonFiniteError(f"{what} are not finite", epoch)
 
 
+def _with_defaults(training: Any) -> Any:
+    """A record of an earlier version has no numbers of the estimator: none kept any then."""
+    return {"estimator": {}, **training} if isinstance(training, dict) else training
+
+
+def checked_progress(saved: Mapping[str, Any], settings: Training) -> Progress:
+    """The progress in a checkpoint. Refuses one that no training can have written."""
+    found = Progress(prepare_seconds=0.0)
+    found.restore(saved)
+    numbers = [record.epoch for record in found.records]
+    if numbers != list(range(1, min(len(numbers), settings.epochs) + 1)):
+        raise ValueError("its epochs are not counted from 1 to where it stands")
+    due = [record for record in found.records if record.epoch % settings.eval_every == 0]
+    if any(record.val is None for record in due):
+        raise ValueError("an epoch that was due has no validation score")
+    if found.best is None and found.is_over(settings):
+        raise ValueError("it is at its end, and has no best epoch")
+    return found
+
+
 def _check_same(before: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     for name in {**before, **here}:
         if before.get(name) != here.get(name):
             raise ForeignCheckpointError(
-                f"it is of another training: its {name} is not this one's; remove the folder of "
+                f"it belongs to another training: its {name} differs; remove the folder of "
                 "checkpoints to start from the beginning"
             )

@@ -1,35 +1,34 @@
-"""Which layer it was whose numbers were the first to be none."""
+"""Find the first layer that produced NaN or Inf."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
+from graphfm.checkpointing.checkpointer import Checkpointer
 from graphfm.training.callbacks import Callback, EpochRecord
 from graphfm.training.errors import NonFiniteError
-
-if TYPE_CHECKING:
-    from graphfm.checkpointing.checkpointer import Checkpointer
-    from graphfm.training.trainer import Trainer
+from graphfm.training.loop import fit
+from graphfm.training.trainer import Trainer
 
 Check = Callable[[str, Tensor], None]
 
 
 class _Broken(Exception):  # noqa: N818
-    """A layer gave something that is not finite."""
+    """A layer produced NaN or Inf."""
 
 
 class _Enough(Exception):  # noqa: N818
-    """The fault has not come again, or nobody waits for the answer any more."""
+    """The search is over: the fault did not come again, or a stop was requested."""
 
 
 class _UpTo(Callback):
-    """Ends a training with an epoch."""
+    """Ends a training with a given epoch."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
@@ -42,9 +41,9 @@ class _UpTo(Callback):
 def first_broken(
     trainer: Trainer, checkpointer: Checkpointer | None, epoch: int, shall_stop: Callable[[], bool]
 ) -> str:
-    """Train once more from the last good state to the end of `epoch`, looking at every layer.
+    """Train again from the last good state to the end of `epoch`, checking every layer's output.
 
-    '' where none breaks, or where it was asked to stop.
+    Returns '' if no layer breaks, or if a stop was requested.
     """
 
     def check(name: str, rows: Tensor) -> None:
@@ -55,7 +54,7 @@ def first_broken(
 
     try:
         with _watched(trainer.backbone, check):
-            trainer.fit([_UpTo(epoch)], checkpointer)
+            fit(trainer, [_UpTo(epoch)], checkpointer)
     except _Broken as broken:
         return f", first of {broken} in step {trainer.touched['steps']}"
     except (_Enough, NonFiniteError):
@@ -65,7 +64,7 @@ def first_broken(
 
 @contextmanager
 def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
-    """Within it, what a layer makes is looked at."""
+    """Check what every layer produces, as long as the context lasts."""
     hooks = [
         module.register_forward_hook(partial(_look_at, check, name))
         for name, module in (("the encoder", backbone.encode), ("the decoder", backbone.decode))
@@ -74,7 +73,7 @@ def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
     for depth, layer in enumerate(backbone.layers, start=1):
         name = f"layer {depth} of {number}"
         layer.update = _looking(layer.update, check, name)  # type: ignore[method-assign]
-        layer.affine = lambda: None  # type: ignore[method-assign]  # that no row bypasses `update`
+        layer.affine = lambda: None  # type: ignore[method-assign]  # so that no row bypasses `update`
     try:
         yield
     finally:

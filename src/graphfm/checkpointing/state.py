@@ -1,64 +1,97 @@
-"""Everything that the next step of a trainer depends on, as tensors by name and a few numbers."""
+"""Everything that the next step of a trainer depends on: the state of every part, by name.
+
+Each part owns its state (`state_dict`, `load_state_dict`). This module gives the tensors of all
+parts names in one file, and refuses a file that an equal trainer cannot have written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from graphfm.checkpointing import schema as forms
+from graphfm.checkpointing import schema
 from graphfm.errors import InputError
-from graphfm.training.epoch_position import Position
-
-if TYPE_CHECKING:
-    from graphfm.training.trainer import Trainer
+from graphfm.training.trainer import Trainer
 
 Read = Callable[[str], Tensor]
-ADAM = ("step", "exp_avg", "exp_avg_sq")  # what it remembers of a parameter
-COUNTABLE = 1 << 24  # steps, of which Adam counts no more: they are float32
-FINITE = (-forms.MOST, forms.MOST)
-RANGES = {  # least and most of the numbers in tensors of such names
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a parameter
+MOST_STEPS = 1 << 24  # Adam counts steps in float32, which goes no further
+FINITE = (-schema.MOST, schema.MOST)
+RANGES = {  # smallest and largest number in tensors of such names
     "weights.*": FINITE,
     "best.*": FINITE,
     "totals": FINITE,
     "history.*": FINITE,
     "optimizer.*.exp_avg": FINITE,
-    "optimizer.*.exp_avg_sq": (0, forms.MOST),
+    "optimizer.*.exp_avg_sq": (0, schema.MOST),
     "sampler.*": (0, 1),  # probabilities
 }
-FORM: forms.Form = {  # of `numbers_of`
-    "epochs": forms.whole(),
-    "lr": [forms.real(0)],
-    "steps": forms.maybe(forms.whole(1)),
-    "touched": {"nodes": forms.whole(), "edges": forms.whole(), "steps": forms.whole(1)},
-    "age": forms.maybe(forms.whole()),
+FORM: schema.Form = {  # of `numbers_of`
+    "epochs": schema.whole(),
+    "lr": [schema.real(0)],
+    "steps": schema.maybe(schema.whole(1)),
+    "touched": {"nodes": schema.whole(), "edges": schema.whole(), "steps": schema.whole(1)},
+    "age": schema.maybe(schema.whole()),
+    "estimator": schema.each(schema.real()),
 }
+
+
+class SavedPart(Mapping[str, Tensor]):
+    """The tensors of one part in a checkpoint; each is read when it is asked for."""
+
+    def __init__(self, read: Read, prefix: str, names: Iterable[str]) -> None:
+        self.read, self.prefix, self.names = read, prefix, tuple(names)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.read(self.prefix + name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
-    """Weights, what Adam remembers, histories, random states: by name, not copied."""
-    random = {
-        "random.sampler": trainer.rng.get_state(),
-        "random.model": _generator(trainer).get_state(),
-    }
-    found = _places(trainer) | _moments(trainer) | random
-    if trainer.position is not None:
-        found["random.epoch"] = trainer.position.start
+    """The tensors of every part by name, not copied."""
+    found = dict(trainer.state_dict()) | _of_parts(trainer)
+    for number, kept in trainer.optimizer.state_dict()["state"].items():
+        found |= {f"optimizer.{number}.{key}": value for key, value in kept.items()}
     return found
 
 
 def numbers_of(trainer: Trainer) -> dict[str, Any]:
-    """What is not worth a tensor; JSON values."""
+    """What is not worth a tensor, as JSON values."""
     return {
         "epochs": trainer.schedule.last_epoch,
         "lr": [float(group["lr"]) for group in trainer.optimizer.param_groups],
         "steps": None if trainer.position is None else trainer.position.steps,
         "touched": dict(trainer.touched),
         "age": None if trainer.ages is None else trainer.ages.step,
+        "estimator": dict(trainer.method.estimator.numbers),
     }
+
+
+def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
+    """Bring a new trainer to where an equal one was when it was saved.
+
+    Tables are filled in place, one after the other: nothing is held twice.
+    """
+    with torch.no_grad():
+        for prefix, part in trainer.parts().items():
+            part.load_state_dict(SavedPart(read, f"{prefix}.", part.state_dict()))
+    _restore_optimizer(trainer, read, saved["lr"])
+    _restore_schedule(trainer, saved)
+    if trainer.ages is not None:
+        trainer.ages.step = saved["age"]
+    trainer.method.estimator.numbers.update(saved["estimator"])
+    steps = saved["steps"]
+    names = ["totals", "random.sampler", "random.model", *(["random.epoch"] if steps else [])]
+    trainer.load_state_dict(SavedPart(read, "", names), steps, saved["touched"])
 
 
 def check(
@@ -79,17 +112,17 @@ def check(
                 f"{like.dtype} {list(like.shape)}"
             )
         if name.startswith("random."):
-            torch.Generator(trainer.graph.device).set_state(value)  # which refuses what is none
+            torch.Generator(trainer.graph.device).set_state(value)  # raises if it is no state
         if impossible({name: value}):
             raise InputError(f"{name} has numbers that it cannot have")
-        if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, COUNTABLE):
+        if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, MOST_STEPS):
             raise InputError(f"{name} is {float(value):g}; this training has taken {steps} steps")
 
 
 def impossible(tensors: Mapping[str, Tensor]) -> str | None:
-    """The first of these with numbers that it cannot have, if there is one; waits for the device.
+    """The first tensor with numbers that it cannot have, or None. Waits for the device.
 
-    Of histories, which may fill a device, nothing is made on the way.
+    Histories may fill a device, so nothing as large as them is allocated on the way.
     """
     bounded = {
         name: bounds
@@ -101,68 +134,34 @@ def impossible(tensors: Mapping[str, Tensor]) -> str | None:
         return None
     ends = torch.stack([torch.stack(tensors[name].aminmax()).double() for name in bounded])
     for (name, (low, high)), (least, most) in zip(bounded.items(), ends.tolist(), strict=True):
-        if not low <= least <= most <= high:  # as of NaN, which is both of them then
+        if not low <= least <= most <= high:  # NaN makes both ends NaN
             return name
     return None
 
 
-def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
-    """Make a new trainer stand where an equal one was when it was saved.
-
-    Tensors are filled in place, one after the other: nothing is held twice.
-    """
-    with torch.no_grad():
-        for name, place in _places(trainer).items():
-            place.copy_(read(name))
-    _restore_optimizer(trainer, read, saved["lr"])
-    _restore_schedule(trainer, saved)
-    trainer.touched.clear()
-    trainer.touched.update(saved["touched"])
-    if trainer.ages is not None:
-        trainer.ages.step = saved["age"]
-    trainer.position = None
-    if saved["steps"] is not None:
-        trainer.position = Position(read("random.epoch"), saved["steps"])
-    trainer.rng.set_state(read("random.sampler"))
-    _generator(trainer).set_state(read("random.model"))
+def _of_parts(trainer: Trainer) -> dict[str, Tensor]:
+    return {
+        f"{prefix}.{name}": rows
+        for prefix, part in trainer.parts().items()
+        for name, rows in part.state_dict().items()
+    }
 
 
 def _expected(trainer: Trainer, saved: Mapping[str, Any], evaluated: bool) -> dict[str, Tensor]:
-    """A tensor like each that must be there."""
+    """A tensor like each one that a checkpoint must have."""
     if len(saved["lr"]) != len(trainer.optimizer.param_groups):
         raise InputError("it does not fit this training: lr")
     if (saved["age"] is None) != (trainer.ages is None):
         raise InputError("it does not fit this training: age")
-    found, random = _places(trainer), trainer.rng.get_state()
+    found = _of_parts(trainer) | dict(trainer.state_dict())
     for number, parameter in enumerate(_parameters(trainer)):
         found[f"optimizer.{number}.step"] = torch.zeros(())
         found |= {f"optimizer.{number}.{key}": parameter for key in ADAM[1:]}
     if evaluated:
         found |= {f"best.{name}": rows for name, rows in trainer.backbone.state_dict().items()}
     if saved["steps"] is not None:
-        found["random.epoch"] = random
-    return found | {"random.sampler": random, "random.model": random}
-
-
-def _places(trainer: Trainer) -> dict[str, Tensor]:
-    """What an equal trainer has from its beginning."""
-    found = {f"weights.{name}": rows for name, rows in trainer.backbone.state_dict().items()}
-    for name, table in trainer.method.estimator.tables().items():
-        found[f"history.{name}"] = table.rows
-    found["totals"] = trainer.totals
-    found |= {f"sampler.{name}": rows for name, rows in trainer.method.sampler.state().items()}
-    if trainer.ages is not None:
-        found["ages.written"] = trainer.ages.written
+        found["random.epoch"] = found["random.sampler"]
     return found
-
-
-def _moments(trainer: Trainer) -> dict[str, Tensor]:
-    state = trainer.optimizer.state_dict()["state"]
-    return {
-        f"optimizer.{number}.{key}": value
-        for number, kept in state.items()
-        for key, value in kept.items()
-    }
 
 
 def _parameters(trainer: Trainer) -> list[Tensor]:
@@ -185,15 +184,6 @@ def _restore_optimizer(trainer: Trainer, read: Read, lr: list[float]) -> None:
 def _restore_schedule(trainer: Trainer, saved: Mapping[str, Any]) -> None:
     epochs, rates = saved["epochs"], [float(rate) for rate in saved["lr"]]
     schedule = trainer.schedule.state_dict()
-    # one more than steps: at 1 torch warns that it has seen no step of the optimizer
+    # One more than steps: at 1 torch warns that it has seen no step of the optimizer.
     schedule |= {"last_epoch": epochs, "_step_count": epochs + 2, "_last_lr": rates}
     trainer.schedule.load_state_dict(schedule)
-
-
-def _generator(trainer: Trainer) -> torch.Generator:
-    """Torch's own, of which dropout draws."""
-    device = trainer.graph.device
-    if device.type != "cuda":
-        return torch.default_generator
-    index = torch.cuda.current_device() if device.index is None else device.index
-    return torch.cuda.default_generators[index]

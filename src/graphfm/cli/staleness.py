@@ -17,6 +17,7 @@ from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.callbacks import Callback, EpochRecord
+from graphfm.training.loop import fit
 from graphfm.training.setup import check_trainable
 from graphfm.training.staleness import LayerStaleness
 from graphfm.training.staleness import staleness as measure
@@ -168,7 +169,7 @@ def _train(name: str, run: Run, graph: Graph) -> tuple[float | None, list[list[L
     """The test score, and the layers' staleness at each epoch of the second half."""
     trainer = build(run, graph)
     observer = _Observer(trainer)
-    score = trainer.fit([observer])
+    score = fit(trainer, [observer])
     test = "no test nodes" if score.test is None else f"test {score.test:.4f}"
     say(f"{name}, seed {run.training.seed}: {test}, {score.seconds_per_epoch:.3g} s an epoch")
     return score.test, observer.seen

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +14,14 @@ from torch import Tensor, nn
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
 from graphfm.errors import InputError
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.norm import without_noise
 from graphfm.samplers.full import FullSampler
-from graphfm.tables.device import DeviceTable
+from graphfm.step_plan import StepPlan
 from graphfm.training.objective import as_mean, weighted_loss
-from graphfm.training.setup import as_set
+from graphfm.training.setup import executing
 from graphfm.training.staleness import ratio
-
-if TYPE_CHECKING:  # a trainer may want to call this module
-    from graphfm.training.trainer import Trainer
+from graphfm.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ def _parameters(backbone: Backbone) -> dict[str, Sequence[nn.Parameter]]:
 
 def _full_loss(trainer: Trainer) -> Tensor:
     graph, sampler = trainer.graph, FullSampler()
-    sampler.prepare(trainer.infer.adjacency, len(trainer.backbone.layers))
+    sampler.prepare(trainer.infer.adjacency, StepPlan(num_layers=len(trainer.backbone.layers)))
     logits = trainer.backbone(trainer.x.float(), sampler.batch, Exact())
     return weighted_loss(logits, graph.y, as_mean(graph.train_mask.float()))
 
@@ -108,7 +105,7 @@ def _as_in_training(trainer: Trainer) -> Iterator[None]:
     trainer.backbone.train()
     try:
         with (
-            as_set(trainer.training),
+            executing(trainer.training),
             torch.random.fork_rng([device] if device.type == "cuda" else []),
             without_noise(trainer.backbone),
         ):
@@ -122,13 +119,10 @@ def _as_in_training(trainer: Trainer) -> Iterator[None]:
 @contextmanager
 def _histories_kept(trainer: Trainer) -> Iterator[None]:
     """Whatever a pass writes to the histories is undone."""
-    estimator = trainer.method.estimator
-    tables = [table for table in estimator.tables().values() if isinstance(table, DeviceTable)]
-    assert len(tables) == len(estimator.tables()), "a table that cannot be put back"
-    before, recording = [table.rows.clone() for table in tables], estimator.recording
+    tables = trainer.method.estimator.tables.values()
+    before = [table.rows.clone() for table in tables]
     try:
         yield
     finally:
-        estimator.recording = recording
         for table, rows in zip(tables, before, strict=True):
             table.rows.copy_(rows)

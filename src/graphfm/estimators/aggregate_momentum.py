@@ -11,33 +11,32 @@ from torch import Tensor
 from graphfm.batch import Block, Rows
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
-from graphfm.estimators.layer_step import LayerStep, NewTable
-from graphfm.kernels import fused_aggregate as fanout
+from graphfm.estimators.layer_step import LayerStep, Setup
+from graphfm.kernels import fused_aggregate
 from graphfm.kernels.fused_aggregate import Combined, Momentum
 from graphfm.layer import GraphLayer
-from graphfm.tables.base import NodeTable
-from graphfm.tables.device import DeviceTable
+from graphfm.tables.base import TableSpec
 
 STARTS = ("fresh", "zero", "features")
 
 
 @dataclass(kw_only=True)
 class AggregateMomentum(Estimator):
-    """h~ = (1 - beta) h~ + beta A^(h), and the layer goes on from h~ (Algorithm 1, equation 5).
+    """h~ = (1 - beta) h~ + beta A^(h), and the layer continues with h~ (Algorithm 1, equation 5).
 
-    The gradient flows through the fresh part alone, so beta times as much of it as through an exact
-    aggregate; `whole_gradient` (ours) does not scale it down. A^ is unbiased for linear aggregators
-    only; a maximum or a deviation is averaged as it was sampled.
+    The gradient flows through the fresh part alone, so it is beta times that of an exact aggregate;
+    `whole_gradient` (ours) does not scale it down. A^ is unbiased for linear aggregators only; a
+    maximum or a standard deviation is averaged as it was sampled.
 
-    `start="fresh"`: at a node's t-th visit beta is beta / (1 - (1 - beta)^t), so that the first
-    takes the fresh value whole, and the history is an average of what was seen rather than of
-    that and zero. `start="zero"` is the paper's, `"features"` that of the released code: the first
-    layer's history begins as the node's own features (where it has one: without the exact first
-    hop), the others at zero.
+    With `start="fresh"`, beta at a node's t-th visit is beta / (1 - (1 - beta)^t): the first visit
+    takes the fresh value whole, and the history averages what was seen, without the zeros it was
+    allocated with. `"zero"` is the paper's start. `"features"` is that of the released code: the
+    first layer's history starts as the node's own features (it exists only without the exact first
+    hop), and the others start at zero.
     """
 
     keeps_history: ClassVar[bool] = True
-    combines: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
     history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
@@ -49,20 +48,31 @@ class AggregateMomentum(Estimator):
         if self.start not in STARTS:
             raise InputError(f"start is {self.start}; expected {', '.join(STARTS)}")
 
-    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        self.betas = per_layer("beta", self.beta, len(layers))
-        known = 0 if self.first_hop is None else 1  # what never changes needs no history
-        last = len(layers) - 1
-        self.histories = {
-            d: new_table(layers[d].agg_width, last=d == last) for d in range(known, len(layers))
-        }
-        self.visits = {d: new_table(1, exact=True, last=d == last) for d in self.histories}
-        self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
+    def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
+        per_layer("beta", self.beta, len(layers))
         if self.start == "features" and layers and layers[0].agg_width % layers[0].in_width:
             raise InputError(
                 "start is features, but this network's aggregates are not as wide as its features; "
                 "use start fresh or zero"
             )
+        last = len(layers) - 1  # only the seeds of a step are written there
+        tables = {
+            f"aggregate.{d}": TableSpec(width=layers[d].agg_width, seeds_only=d == last)
+            for d in range(first, len(layers))
+        }
+        return tables | {
+            f"visits.{d}": TableSpec(width=1, exact=True, seeds_only=d == last)
+            for d in range(first, len(layers))
+        }
+
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        layers, tables = setup.layers, setup.tables
+        self.betas = per_layer("beta", self.beta, len(layers))
+        depths = range(setup.first, len(layers))
+        self.histories = {d: tables[f"aggregate.{d}"] for d in depths}
+        self.visits = {d: tables[f"visits.{d}"] for d in depths}
+        self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
         if self.start == "features" and 0 in self.histories:
@@ -70,22 +80,19 @@ class AggregateMomentum(Estimator):
             rows = h0.repeat(1, self.repeats)  # once for each of several aggregators
             self.histories[0].push(torch.arange(h0.size(0), device=h0.device), rows)
 
-    def tables(self) -> dict[str, NodeTable]:
-        named = {f"aggregate.{depth}": table for depth, table in self.histories.items()}
-        return named | {f"visits.{depth}": table for depth, table in self.visits.items()}
-
     def kept_ids(self, depth: int) -> Tensor | None:
         history = self.histories.get(depth)
-        return history.kept_ids() if isinstance(history, DeviceTable) else None
+        return None if history is None else history.kept_ids()
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         return {depth: table.pull(ids) for depth, table in self.histories.items()}
 
     def aggregate(self, step: LayerStep) -> Tensor:
-        past = self.histories[step.depth].pull(step.block.dst_ids)
+        ids = step.block.dst_ids
+        past, visits = self.histories[step.depth].pull(ids), self.visits[step.depth].pull(ids)
         fresh = step.layer.aggregate(step.h, step.block).float()
-        blended = torch.lerp(past, fresh, self._weight(step).expand_as(fresh))
+        blended = torch.lerp(past, fresh, self._weight(step.depth, visits).expand_as(fresh))
         if self.whole_gradient:
             return blended.detach() + (fresh - fresh.detach())
         return blended
@@ -93,28 +100,30 @@ class AggregateMomentum(Estimator):
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
         if step.depth in self.histories:
             ids, visits = step.block.dst_ids, self.visits[step.depth]
+            count = visits.pull(ids) + 1
             self.histories[step.depth].push(ids, agg)
-            visits.push(ids, visits.pull(ids) + 1)
+            visits.push(ids, count)
 
-    @property
-    def first_unlearned(self) -> bool:
-        return self.has_kernel and 0 not in self.histories
+    def first_layer_ahead(self, exact_first_hop: bool) -> bool:
+        return self.can_fuse() and exact_first_hop
 
-    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
+    def combine(
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+    ) -> Combined:
         momentum = self._momentum(depth)
-        combined = fanout.combine(
+        combined = fused_aggregate.combine(
             h, block, join=layer.joins, known=self._known(depth), momentum=momentum
         )
-        if momentum is not None and self.recording:
-            fanout.keep(combined, block.dst_ids, momentum)
+        if momentum is not None and records:
+            fused_aggregate.keep(combined, block.dst_ids, momentum)
         return combined
 
     def _momentum(self, depth: int) -> Momentum | None:
         if depth not in self.histories:
             return None
-        history, visits = self.histories[depth], self.visits[depth]
-        assert isinstance(history, DeviceTable)
-        assert isinstance(visits, DeviceTable)
+        history, visits = self.histories[depth].resident, self.visits[depth].resident
+        assert history is not None  # the plan fuses layers only with tables on the device
+        assert visits is not None
         return Momentum(
             past=history.rows,
             visits=visits.rows,
@@ -124,9 +133,9 @@ class AggregateMomentum(Estimator):
             whole_gradient=self.whole_gradient,
         )
 
-    def _weight(self, step: LayerStep) -> Tensor:
-        """[num_dst, 1] beta of each target, by how often it was seen before."""
-        beta, visits = self.betas[step.depth], self.visits[step.depth].pull(step.block.dst_ids)
+    def _weight(self, depth: int, visits: Tensor) -> Tensor:
+        """[num_dst, 1] the beta of each target, given how often it was visited before."""
+        beta = self.betas[depth]
         if self.start != "fresh" or beta == 0:
             return torch.full_like(visits, beta)
         if beta == 1:

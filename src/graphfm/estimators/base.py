@@ -1,6 +1,8 @@
 """Estimators: how one layer's output is computed when the batch holds only part of the graph."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -9,130 +11,158 @@ from torch import Tensor
 from graphfm.batch import Block, Rows, Targets
 from graphfm.errors import InputError
 from graphfm.estimators.gradient_compensation import Compensation
-from graphfm.estimators.layer_step import LayerStep, NewTable
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import fused_aggregate as fanout
+from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
-from graphfm.tables.base import NodeTable
-from graphfm.tables.device import DeviceTable
+from graphfm.tables.base import NodeTable, TableSpec
 
 
 class Estimator:
-    """Complete the sources, aggregate, record. The defaults are exact."""
+    """Complete the sources, aggregate, record. The defaults are exact.
 
-    views: ClassVar[frozenset[str]] = frozenset()  # optional Block fields this estimator reads
+    A subclass overrides some of the three hooks `sources`, `aggregate` and `record`, and names the
+    tables it needs in `declare`. After `prepare` it finds them in `self.tables`, and the training's
+    step and epoch in `self.clock`. Checkpoints keep the numbers that it puts into `self.numbers`.
+    """
+
+    views: ClassVar[frozenset[str]] = frozenset()  # optional fields of Block that it reads
     keeps_history: ClassVar[bool] = False
-    history_of: ClassVar[str] = "output"  # or "input" or "aggregate": of a layer, what is kept
-    exact_first_hop: bool = False  # ask for `first_hop`; given where the backbone allows it
-    first_hop: NodeTable | None = None  # every node's aggregate of raw features, computed once
-    recording: bool = True  # off in a pass whose rows are not fit for the histories
+    history_of: ClassVar[str] = "output"  # what a history row is of: "input", "aggregate", "output"
     records_first: ClassVar[bool] = (
-        False  # where two passes are needed, is that for histories first?
+        False  # where two passes are needed, histories are written first
     )
-    shares_dropout: ClassVar[bool] = (
-        False  # drop from the past what is dropped now (LayerStep.mask)
-    )
-    compensation: Compensation | None = None  # gradients from beyond the batch
-    combines: ClassVar[bool] = False  # may `combine` stand for the hooks, where there are kernels?
+    shares_dropout: ClassVar[bool] = False  # dropout hits past rows as it hits fresh ones (`mask`)
+    # A step may be replayed as a CUDA graph: no hook depends on Python values that change.
+    capturable: ClassVar[bool] = False
+    exact_first_hop: bool = False  # use first aggregates computed once, where the network allows it
 
-    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        """Create the histories. Called once, before training."""
+    first_hop: NodeTable | None = None  # every node's aggregate of raw features
+    compensation: Compensation | None = None  # gradients from outside the batch
+    fused: frozenset[int] = frozenset()  # layers that `combine` computes
+
+    def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
+        """The tables it needs, by name. `first` is the first depth whose aggregates are unknown."""
+        return {}
+
+    def prepare(self, setup: Setup) -> None:
+        """Take the tables that were declared. Called once, before training."""
+        self.tables, self.first_hop = setup.tables, setup.first_hop
+        self.fused, self.clock = setup.plan.fused, setup.clock
+        self.numbers = dict[str, float]()
+        planned = setup.plan.tables.items()
+        self.scratch = frozenset(name for name, table in planned if table.spec.scratch)
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
         """Fill the histories with what they start from; `encoded()` encodes all nodes."""
 
-    def tables(self) -> dict[str, NodeTable]:
-        """The histories by name: with the weights, all that training has learned."""
-        return {}
+    def histories_by_name(self) -> dict[str, NodeTable]:
+        """The tables that outlive a step: with the weights, all that training has learned."""
+        return {name: table for name, table in self.tables.items() if name not in self.scratch}
 
-    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
-        """Extend the rows known so far to every source of `block`."""
-        if h.size(0) != block.num_src:
+    def state_dict(self) -> dict[str, Tensor]:
+        """The rows of every history by name."""
+        return {name: table.rows for name, table in self.histories_by_name().items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from saved histories. Rows are filled in place: nothing is held twice."""
+        for name, rows in self.state_dict().items():
+            rows.copy_(state[name])
+
+    def sources(self, step: LayerStep) -> Tensor:
+        """Extend the rows known so far, `step.h`, to every source of the block."""
+        if step.h.size(0) != step.block.num_src:
             raise ValueError(
-                f"layer {depth} reads {block.num_src} nodes but only {h.size(0)} are in the batch; "
-                f"{type(self).__name__} needs a sampler that keeps no halo"
+                f"layer {step.depth} reads {step.block.num_src} nodes, of which the batch has only "
+                f"{step.h.size(0)}; {type(self).__name__} needs a sampler that keeps no halo"
             )
-        return h
+        return step.h
 
     def aggregate(self, step: LayerStep) -> Tensor:
-        """The layer's aggregate of the targets, as well as this batch can tell."""
+        """Estimate the layer's aggregate of the targets from what the batch holds."""
         return step.layer.aggregate(step.h, step.block)
 
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
-        """Write histories. Nothing here may change `out`."""
+        """Write histories. This must not change `out`."""
 
-    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
-        """`aggregate` and `record` by one kernel each, on a block of fixed fan-out."""
-        raise AssertionError(f"{type(self).__name__} has no kernel")
+    def combine(
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+    ) -> Combined:
+        """Do the work of `aggregate` and `record` with fused kernels, on a fixed fan-out."""
+        raise AssertionError(f"{type(self).__name__} has no fused kernel")
 
-    @property
-    def has_kernel(self) -> bool:
-        """May `combine` stand for this class's hooks? A subclass may have changed them."""
-        return bool(vars(type(self)).get("combines", False))
+    def can_fuse(self) -> bool:
+        """True if `combine` may replace the hooks. A subclass may have changed one of them."""
+        return "combine" in vars(type(self))
+
+    def first_layer_ahead(self, exact_first_hop: bool) -> bool:
+        """True if the first aggregate does not depend on training state, so can be made early."""
+        return False
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
-        """The nodes whose rows at this depth `record` writes; for a history, how old it is."""
+        """The nodes whose rows `record` writes at this depth."""
         return block.dst_ids
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
-        """The halo's own aggregate at this layer, as well as can be told (for compensation)."""
+        """Estimate the halo's own aggregate at this layer (gradient compensation reads it)."""
         raise AssertionError(f"{type(self).__name__} knows no halo")
 
     def kept_ids(self, depth: int) -> Tensor | None:
-        """The nodes that have a row in the history at this depth; None is all."""
+        """The nodes that have a row in the history at this depth; None means all."""
         return None
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
-        """By depth, what a step would take from the past for every node (see `history_of`)."""
+        """By depth, the rows that a step would take from the past for every node."""
         return {}
 
     def __call__(
-        self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor
+        self,
+        depth: int,
+        layer: GraphLayer,
+        block: Block,
+        h: Tensor | Rows | Combined,
+        h0: Tensor | Rows | Combined,
+        forward: ForwardPass | None = None,
     ) -> Tensor:
-        h, mask = self.sources(depth, layer, block, h, h0), None
+        """The output of one layer for the targets of a block."""
+        forward = forward or ForwardPass()
+        if not isinstance(h, Tensor):  # the first layer's kernel gathers the rows itself
+            return self._fused(depth, layer, block, h, None, forward)
+        assert isinstance(h0, Tensor)
+        mask, rows = None, self.sources(LayerStep(depth, layer, block, h, h0, forward))
         if self.shares_dropout:
-            mask = layer.dropout(torch.ones_like(h))
-            h = h * mask
+            mask = layer.dropout(torch.ones_like(rows))
+            rows = rows * mask
         else:
-            h = layer.dropout(h)
-        if self.has_kernel and layer.sums and fanout.fits(block) and compiled.available(h.device):
-            return self._at_once(depth, layer, block, h, h0)
-        step = LayerStep(depth, layer, block, h, h0, mask)
+            rows = layer.dropout(rows)
+        if block.edges.fanout and depth in self.fused:
+            return self._fused(depth, layer, block, rows, h0, forward)
+        step = LayerStep(depth, layer, block, rows, h0, forward, mask)
         if depth == 0 and self.first_hop is not None:
             agg = self.first_hop.pull(block.dst_ids)
         else:
             agg = self.aggregate(step)
-        out = layer.update(agg, block.targets(h, h0))
-        if self.recording:
+        own = _own(rows, block)
+        out = layer.update(agg, Targets(own, own if h0 is rows else _own(h0, block), block.degree))
+        if forward.records:
             self.record(step, agg.detach(), out.detach())
         if self.compensation is not None and out.requires_grad and self.compensation.wants(depth):
             alone = block.from_halo is None
             self.compensation.add(step, out, None if alone else self.halo_aggregate(step))
         return out
 
-    @property
-    def first_unlearned(self) -> bool:
-        """Is what the first layer combines the same whatever steps have done?"""
-        return False
-
-    def ahead(self, layer: GraphLayer, block: Block, rows: Rows) -> Rows | Combined:
-        """What the first layer reads; combined already, where that needs no other step's work."""
-        return self.combine(0, layer, block, rows) if self.first_unlearned else rows
-
-    def read(self, layer: GraphLayer, block: Block, rows: Rows | Combined) -> Tensor:
-        """The first layer, from rows that a kernel gathers on the way, or has gathered."""
-        return self._at_once(0, layer, block, rows, None)
-
-    def _at_once(
+    def _fused(
         self,
         depth: int,
         layer: GraphLayer,
         block: Block,
         h: Tensor | Rows | Combined,
         h0: Tensor | None,
+        forward: ForwardPass,
     ) -> Tensor:
-        combined = h if isinstance(h, Combined) else self.combine(depth, layer, block, h)
+        if isinstance(h, Combined):
+            combined = h
+        else:
+            combined = self.combine(depth, layer, block, h, forward.records)
         agg, joined = combined.rows, None
         if layer.joins:
             joined = agg
@@ -140,42 +170,49 @@ class Estimator:
         else:
             own = h[: block.num_dst] if isinstance(h, Tensor) else agg
         first = own if h0 is None else h0[: block.num_dst]
-        return layer.update(agg, Targets(own, first, block.degree, block.valid, joined))
+        return layer.update(agg, Targets(own, first, block.degree, joined))
 
     def _known(self, depth: int) -> Tensor | None:
         """Every node's aggregate at this depth, if it never changes."""
         if depth > 0 or self.first_hop is None:
             return None
-        assert isinstance(self.first_hop, DeviceTable)
-        return self.first_hop.rows
+        resident = self.first_hop.resident
+        assert resident is not None  # the plan fuses layers only with tables on the device
+        return resident.rows
 
 
-class Exact(Estimator):
-    """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
+def _own(rows: Tensor, block: Block) -> Tensor:
+    """The targets' rows among the sources' rows."""
+    if block.place is None:
+        return rows[: block.num_dst]
+    return rows.index_select(0, block.place)
 
-    combines: ClassVar[bool] = True
 
-    @property
-    def first_unlearned(self) -> bool:
-        return self.has_kernel
-
-    def combine(self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows) -> Combined:
-        return fanout.combine(h, block, join=layer.joins, known=self._known(depth))
+def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None:
+    """The rows of all nodes, if a sum over the block's edges can read them where they are."""
+    if not layer.sums or block.by_id is None:
+        return None
+    dropped = layer.dropout.training and layer.dropout.p > 0
+    found = table.resident
+    if dropped or found is None or found.place is not None or found.rows.dtype != torch.float32:
+        return None
+    return found.rows[:-1]
 
 
 def check_beta(beta: Sequence[float]) -> None:
+    """Refuse a beta outside 0 to 1."""
     if not beta or not all(0 <= value <= 1 for value in beta):
         said = ",".join(map(str, beta)) or "empty"
         raise InputError(
-            f"beta is {said}; expected numbers from 0 to 1, one for all or one a layer"
+            f"beta is {said}; expected numbers from 0 to 1, one for all layers or one per layer"
         )
 
 
 def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[float, ...]:
-    """One value for each layer, of one given for all or one given for each."""
+    """One value for each layer, given one for all or one for each."""
     if len(values) not in (1, num_layers):
         raise InputError(
-            f"{name} has {len(values)} numbers, and {num_layers} would be needed to give one for "
-            "each layer that has a history; give as many, or one for all"
+            f"{name} has {len(values)} numbers, and {num_layers} layers have a history; "
+            f"give {num_layers} numbers, or one for all"
         )
     return tuple(values) if len(values) == num_layers else tuple(values) * num_layers

@@ -9,11 +9,10 @@ from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, Setup
 from graphfm.kernels.neighbor_pick import sum_of_all
 from graphfm.layer import GraphLayer
-from graphfm.tables.base import NodeTable
-from graphfm.tables.device import DeviceTable
+from graphfm.tables.base import TableSpec
 
 
 @dataclass(kw_only=True)
@@ -29,14 +28,17 @@ class ControlVariate(Estimator):
     keeps_history: ClassVar[bool] = True
     history_of: ClassVar[str] = "input"
     shares_dropout: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
     exact_first_hop: bool = True
 
-    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        known = 0 if self.first_hop is None else 1
-        self.histories = {d: new_table(layers[d].in_width) for d in range(known, len(layers))}
+    def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
+        depths = range(first, len(layers))
+        return {f"input.{d}": TableSpec(width=layers[d].in_width) for d in depths}
 
-    def tables(self) -> dict[str, NodeTable]:
-        return {f"input.{depth}": table for depth, table in self.histories.items()}
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        layers, tables = setup.layers, setup.tables
+        self.histories = {d: tables[f"input.{d}"] for d in range(setup.first, len(layers))}
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
@@ -58,8 +60,9 @@ class ControlVariate(Estimator):
         if block.every is None:
             assert block.full is not None  # guaranteed by Method
             return step.layer.aggregate(past.pull(block.full.src_ids), block.full)
-        assert isinstance(past, DeviceTable)
-        total = sum_of_all(block.dst_ids, block.every, past.rows)
+        resident = past.resident
+        assert resident is not None  # the plan asks for `every` only with tables on the device
+        total = sum_of_all(block.dst_ids, block.every, resident.rows)
         if block.self_weight is not None:
             total += block.self_weight.unsqueeze(1) * then[: block.num_dst]
         return total

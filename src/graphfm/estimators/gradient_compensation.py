@@ -1,58 +1,64 @@
-"""Gradients from beyond the batch, in the manner of LMC (Shi et al., 2023)."""
+"""Gradients from outside the batch, in the manner of LMC (Shi et al., 2023)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
-from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.tables.base import NodeTable
+from graphfm.tables.base import NodeTable, TableSpec
 
 
 class Compensation:
     """Keeps the gradient V of the loss with respect to each node's rows, and sends it back.
 
-    A row of the batch is read by nodes of the halo too, whose part of the gradient never reaches
-    the batch. With V of the halo from the past, what is missing is (dV . update)/d(aggregate) times
-    the edges from batch to halo, which `loss` adds: its value means nothing, its gradient with
-    respect to in-batch rows is the missing part, and weights get none of it. On a directed graph
-    readers outside the halo stay silent.
+    Nodes of the halo read rows of the batch too, but their part of the gradient never reaches the
+    batch. With V of the halo from the past, the missing part is (dV . update)/d(aggregate) times
+    the edges from batch to halo. `loss` adds it as a term whose value means nothing, whose gradient
+    with respect to in-batch rows is the missing part, and which gives the weights no gradient. On a
+    directed graph, readers outside the halo contribute nothing.
     """
 
-    def __init__(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        if not all(layer.is_linear for layer in layers):
-            raise InputError("compensate needs a linear aggregator: sage, gcn or gcnii")
-        self.gradients = {d: new_table(layers[d].out_width) for d in range(1, len(layers))}
-        self.scale: Tensor | float = 1.0  # of this batch's loss: the number of nodes it averages
-        self.terms: list[Tensor] = []
+    def __init__(self, tables: Mapping[str, NodeTable]) -> None:
+        prefix = "gradient."
+        self.gradients = {
+            int(name.removeprefix(prefix)): table
+            for name, table in tables.items()
+            if name.startswith(prefix)
+        }
 
-    def tables(self) -> dict[str, NodeTable]:
-        return {f"gradient.{depth}": table for depth, table in self.gradients.items()}
+    @staticmethod
+    def declare(layers: Sequence[GraphLayer]) -> dict[str, TableSpec]:
+        """A table for every layer whose input has weights behind it."""
+        if not all(layer.is_linear for layer in layers):
+            raise InputError("compensate needs a linear aggregator; use sage, gcn or gcnii")
+        return {
+            f"gradient.{d}": TableSpec(width=layers[d].out_width) for d in range(1, len(layers))
+        }
 
     def wants(self, depth: int) -> bool:
-        """Does this layer have a part in it? What feeds the first has no weights behind it."""
+        """True if this layer takes part: the first layer's input has no weights behind it."""
         return depth in self.gradients
 
     def add(self, step: LayerStep, out: Tensor, halo_aggregate: Tensor | None) -> None:
         """Take note of one layer of the forward pass."""
-        table, ids = self.gradients[step.depth], step.block.dst_ids
+        table, ids, scale = self.gradients[step.depth], step.block.dst_ids, step.forward.loss_weight
         if halo_aggregate is not None:
-            self.terms.append(self._missing(step, halo_aggregate, table))
-        scale = self.scale
+            step.forward.compensation.append(self._missing(step, halo_aggregate, table))
 
         def keep(gradient: Tensor) -> None:
             table.push(ids, gradient * scale)
 
         out.register_hook(keep)  # type: ignore[no-untyped-call]
 
-    def loss(self) -> Tensor:
-        """The terms gathered since the last call."""
-        total = torch.stack(self.terms).sum() / self.scale if self.terms else torch.zeros(())
-        self.terms = []
-        return total
+    def loss(self, forward: ForwardPass) -> Tensor:
+        """The sum of the terms that a forward pass has gathered."""
+        if not forward.compensation:
+            return torch.zeros(())
+        return torch.stack(forward.compensation).sum() / forward.loss_weight
 
     def _missing(self, step: LayerStep, halo_aggregate: Tensor, table: NodeTable) -> Tensor:
         block, view = step.block, step.block.from_halo

@@ -9,15 +9,14 @@ from torch import Tensor
 
 from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
-from graphfm.estimators.base import Estimator
+from graphfm.estimators.base import Estimator, table_of
 from graphfm.estimators.gradient_compensation import Compensation
 from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
-from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, Setup
 from graphfm.kernels import table_sum
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.tables.base import NodeTable
-from graphfm.tables.device import table_of
+from graphfm.tables.base import TableSpec
 
 
 @dataclass(kw_only=True)
@@ -34,38 +33,45 @@ class HaloDifference(Estimator):
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
     keeps_history: ClassVar[bool] = True
     records_first: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
     compensate: bool = False
     exact_first_hop: bool = True
     _halo: Tensor | None = None  # its input rows at the layer in hand; None: they are in a table
 
-    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
+    def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
         if not all(layer.is_linear for layer in layers):
             raise InputError(
                 "graphfm-delta adds up differences, which a maximum, minimum or deviation does not "
                 "allow; use sage, gcn or gcnii, or pna with --aggregators mean"
             )
-        first = 0 if self.first_hop is None else 1
-        if self.first_hop is not None and len(layers) < 3:
-            logger.warning(NOTHING_TO_READ, len(layers))
+        depths = self._kept(len(layers), first)
+        tables = {f"known.{d}": TableSpec(width=layers[d].in_width) for d in depths}
+        tables |= {f"aggregate.{d}": TableSpec(width=layers[d].agg_width) for d in depths}
+        # Where a step puts the rows that it computes for its halo.
+        for width in sorted({layer.in_width for layer in layers[1:]}):
+            tables[f"current.{width}"] = TableSpec(width=width, exact=True, scratch=True)
+        return tables | (Compensation.declare(layers) if self.compensate else {})
+
+    def _kept(self, num_layers: int, first: int) -> range:
+        """Depths with tables. Only compensation reads what the halo's last outputs would be."""
+        return range(first, num_layers if self.compensate else num_layers - 1)
+
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        layers, tables = setup.layers, setup.tables
         self.layers = layers
-        # nobody reads what the halo's last outputs would be, compensation excepted
-        kept = range(first, len(layers) if self.compensate else len(layers) - 1)
-        self.known = {d: new_table(layers[d].in_width) for d in kept}
-        self.sums = {d: new_table(layers[d].agg_width) for d in self.known}
-        if self.first_hop is not None:
-            self.sums[0] = self.first_hop  # exact, and never written
-        # where a step lays the rows that it computes of its halo; nothing of it outlives the step
-        widths = {layer.in_width for layer in layers[1:]} if len(layers) > 1 else set()
-        self.current = {width: new_table(width, exact=True) for width in sorted(widths)}
-        if self.compensate:
-            self.compensation = Compensation(layers, new_table)
+        depths = self._kept(len(layers), setup.first)
+        self.known = {d: tables[f"known.{d}"] for d in depths}
+        self.sums = {d: tables[f"aggregate.{d}"] for d in depths}
+        if setup.first_hop is not None:
+            self.sums[0] = setup.first_hop  # exact, and never written
+        self.current = {la.in_width: tables[f"current.{la.in_width}"] for la in layers[1:]}
+        self.compensation = Compensation(tables) if self.compensate else None
+        if setup.first_hop is not None and len(layers) < 3:
+            logger.warning(NOTHING_TO_READ, len(layers))
 
-    def tables(self) -> dict[str, NodeTable]:
-        named = {f"known.{depth}": table for depth, table in self.known.items()}
-        named |= {f"aggregate.{depth}": self.sums[depth] for depth in self.known}
-        return named | (self.compensation.tables() if self.compensation else {})
-
-    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
+    def sources(self, step: LayerStep) -> Tensor:
+        depth, layer, block, h, h0 = step.depth, step.layer, step.block, step.h, step.h0
         if depth == 0 or block.from_halo is None:
             self._halo = h[block.num_dst :].detach()  # features of the halo are known
             return h
@@ -89,7 +95,7 @@ class HaloDifference(Estimator):
         """Of some of the halo, the outputs of the layer below by the sums that are kept."""
         assert block.from_halo is not None
         degree, own = block.from_halo.degree[some], self._own(depth, block, some)
-        targets = Targets(own, h0[block.num_dst :][some], degree, None)
+        targets = Targets(own, h0[block.num_dst :][some], degree)
         return self._output(depth - 1, block.halo_ids[some], targets)
 
     def _table(self, layer: GraphLayer, block: Block) -> Tensor | None:
@@ -145,7 +151,7 @@ class HaloDifference(Estimator):
         ids = torch.arange(degree.numel(), device=degree.device)
         rows, h = {}, h0
         for depth in range(len(self.layers) - 1):
-            rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree, None))
+            rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree))
         return rows
 
     @torch.no_grad()

@@ -10,15 +10,14 @@ from torch import Tensor
 
 from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
-from graphfm.estimators.base import Estimator, check_beta, per_layer
+from graphfm.estimators.base import Estimator, check_beta, per_layer, table_of
 from graphfm.estimators.gradient_compensation import Compensation
-from graphfm.estimators.layer_step import LayerStep, NewTable
+from graphfm.estimators.layer_step import LayerStep, Setup
 from graphfm.kernels import sum_of_rest, table_sum
 from graphfm.kernels.halo_update import Blend
 from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
-from graphfm.tables.base import NodeTable
-from graphfm.tables.device import table_of
+from graphfm.tables.base import NodeTable, TableSpec
 
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
@@ -47,6 +46,7 @@ class HaloHistory(Estimator):
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
     keeps_history: ClassVar[bool] = True
     records_first: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
     beta: tuple[float, ...] = (0.0,)  # one per hidden layer, or one for all; 0 is GNNAutoScale
     partial: str = "rescaled"
     threshold: int = 0
@@ -63,49 +63,52 @@ class HaloHistory(Estimator):
         if self.threshold < 0:
             raise InputError(f"threshold is {self.threshold}; expected 0 or more")
 
-    def allocate(self, layers: Sequence[GraphLayer], new_table: NewTable) -> None:
-        self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
-        self.histories = [new_table(layer.out_width) for layer in layers[:-1]]
-        moves = max(self.betas) > 0
-        self.written = [new_table(1, exact=True) for _ in self.histories] if moves else []
-        self.first_layer = layers[0] if layers else None
-        if self.first_hop is not None and len(self.histories) < 2:
-            logger.warning(NOTHING_TO_READ, len(layers))
-        if self.compensate:
-            self.compensation = Compensation(layers, new_table)
+    def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
+        betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
+        tables = {f"output.{d}": TableSpec(width=la.out_width) for d, la in enumerate(layers[:-1])}
+        if max(betas) > 0:
+            flag = TableSpec(width=1, exact=True)  # has the row been written yet?
+            tables |= {f"written.{d}": flag for d in range(len(layers) - 1)}
+        return tables | (Compensation.declare(layers) if self.compensate else {})
 
-    def tables(self) -> dict[str, NodeTable]:
-        named = {f"output.{depth}": table for depth, table in enumerate(self.histories)}
-        named |= {f"written.{depth}": table for depth, table in enumerate(self.written)}
-        return named | (self.compensation.tables() if self.compensation else {})
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        layers, tables = setup.layers, setup.tables
+        self.betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
+        hidden = range(max(len(layers) - 1, 0))
+        self.histories = [tables[f"output.{d}"] for d in hidden]
+        self.written = [tables[f"written.{d}"] for d in hidden if max(self.betas) > 0]
+        self.first_layer = layers[0] if layers else None
+        self.compensation = Compensation(tables) if self.compensate else None
+        if setup.first_hop is not None and len(self.histories) < 2:
+            logger.warning(NOTHING_TO_READ, len(layers))
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
-        if (
-            rows and self.first_hop is not None and self.first_layer is not None
-        ):  # these are not read from the past
+        if rows and self.first_hop is not None and self.first_layer is not None:
+            # the first layer's rows are not read from the past
             with torch.no_grad(), frozen_statistics(self.first_layer):
-                targets = Targets(h0, h0, degree, None)
+                targets = Targets(h0, h0, degree)
                 rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
         return rows
 
-    def sources(self, depth: int, layer: GraphLayer, block: Block, h: Tensor, h0: Tensor) -> Tensor:
-        if h.size(0) == block.num_src:  # depth 0: features of the halo are known
-            return h
-        if self._table(depth, layer, block) is not None:
-            return h  # the others are read where they are
-        return torch.cat([h, self.histories[depth - 1].pull(block.halo_ids)])
+    def sources(self, step: LayerStep) -> Tensor:
+        if step.h.size(0) == step.block.num_src:  # depth 0: features of the halo are known
+            return step.h
+        if self._table(step) is not None:
+            return step.h  # the halo's rows are read where they are
+        return torch.cat([step.h, self.histories[step.depth - 1].pull(step.block.halo_ids)])
 
-    def _table(self, depth: int, layer: GraphLayer, block: Block) -> Tensor | None:
-        """The layer's input rows of all nodes, if what the batch has just written is among them."""
-        if not self.recording or self.compensate:
+    def _table(self, step: LayerStep) -> Tensor | None:
+        """The layer's input rows of all nodes, if the batch has just written its own there."""
+        if not step.forward.records or self.compensate or step.depth == 0:
             return None
-        return table_of(self.histories[depth - 1], layer, block) if depth > 0 else None
+        return table_of(self.histories[step.depth - 1], step.layer, step.block)
 
     def aggregate(self, step: LayerStep) -> Tensor:
         if step.h.size(0) < step.block.num_src:
-            table = self._table(step.depth, step.layer, step.block)
+            table = self._table(step)
             assert table is not None
             return table_sum(step.h, step.block, table)
         return super().aggregate(step)
@@ -193,7 +196,7 @@ class HaloHistory(Estimator):
         self, step: LayerStep, some: slice, view: Block, own: Tensor, agg: Tensor
     ) -> Tensor:
         """The output of some of the halo from its aggregate. Batch norm is that of evaluation."""
-        targets = Targets(own, step.h0[step.block.num_dst :][some], view.degree, None)
+        targets = Targets(own, step.h0[step.block.num_dst :][some], view.degree)
         with frozen_statistics(step.layer):
             return step.layer.update(agg, targets)
 

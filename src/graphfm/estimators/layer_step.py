@@ -1,22 +1,42 @@
-"""What estimators are handed."""
+"""What an estimator is handed: its tables before training, one layer and block at a time in it."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from graphfm.batch import Block
 from graphfm.layer import GraphLayer
+from graphfm.step_plan import Clock, StepPlan
 from graphfm.tables.base import NodeTable
 
 
-class NewTable(Protocol):
-    """Makes an empty table of the run's number type; of float32 where digits count (`exact`).
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What an estimator is given once, before training."""
 
-    `last`: only what the last layer writes needs a row.
-    """
+    layers: Sequence[GraphLayer]
+    tables: Mapping[str, NodeTable]  # those that it declared, by name
+    plan: StepPlan = field(default_factory=StepPlan)
+    first_hop: NodeTable | None = None  # every node's aggregate of raw features, if known
+    clock: Clock = field(default_factory=Clock)
 
-    def __call__(self, width: int, *, exact: bool = False, last: bool = False) -> NodeTable: ...
+    @property
+    def first(self) -> int:
+        """The first depth whose aggregates are not known before training."""
+        return 0 if self.first_hop is None else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardPass:
+    """What one forward pass over a batch is for."""
+
+    records: bool = True  # the pass writes histories
+    loss_weight: Tensor | float = 1.0  # number of nodes that the batch's loss averages over
+    # Terms that gradient compensation adds to the loss, gathered layer by layer.
+    compensation: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +46,7 @@ class LayerStep:
     depth: int
     layer: GraphLayer
     block: Block
-    h: Tensor  # [num_src, in_width] complete, after dropout
+    h: Tensor  # [num_src, in_width] input rows of all sources, after dropout
     h0: Tensor  # [num_src, width] encoder output
+    forward: ForwardPass
     mask: Tensor | None = None  # [num_src, in_width] what dropout multiplied h by, where asked for

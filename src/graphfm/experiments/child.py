@@ -22,6 +22,7 @@ from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
 from graphfm.memory import is_out_of_memory
 from graphfm.runs.memory_plan import TooLarge
 from graphfm.runs.run import Run, build, pick_device
+from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
 
 EXIT_CODES = {FINISHED: 0, FAILED: 1, UNDEFINED: 2}
@@ -48,7 +49,7 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
             trainer = _build(request)
             if isinstance(trainer, Outcome):
                 return trainer
-            score = trainer.fit()
+            score = fit(trainer)
         return Outcome(status=FINISHED, score=score, warning=next(iter(warnings), None))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
@@ -79,7 +80,7 @@ def _warm_up(device: str) -> None:
     """Train on three nodes: what torch loads at its first step is not the time of any method."""
     edges, x, y = [[0, 1], [1, 2]], [[0.0], [1.0], [2.0]], [0, 1, 0]
     graph = Graph.from_edges(edges, x, y, train_mask=[1, 0, 0], val_mask=[0, 1, 0])
-    build(Run.make(device=device, hidden=2, epochs=1), graph).fit()
+    fit(build(Run.make(device=device, hidden=2, epochs=1), graph))
 
 
 def _build(request: Mapping[str, Any]) -> Trainer | Outcome:

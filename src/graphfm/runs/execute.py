@@ -20,6 +20,7 @@ from graphfm.runs.memory_plan import memory_plan
 from graphfm.runs.run import Run, build
 from graphfm.training.callbacks import Callback, Score
 from graphfm.training.errors import NonFiniteError
+from graphfm.training.loop import fit as train_to_end
 from graphfm.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 def fit(run: Run, trainer: Trainer, callbacks: Sequence[Callback] = ()) -> Score:
     """Train; nothing is written."""
     try:
-        return trainer.fit(callbacks)
+        return train_to_end(trainer, callbacks)
     except NonFiniteError as error:
         raise _located(error, run, trainer.graph) from None
 
@@ -53,7 +54,7 @@ def fit_in(
     try:
         with stop_signal or nullcontext():
             try:
-                score = trainer.fit([folder, *callbacks], checkpointer)
+                score = train_to_end(trainer, [folder, *callbacks], checkpointer)
             except NonFiniteError as error:
                 raise _located(error, run, trainer.graph, folder, stop) from None
             folder.on_best(trainer.backbone)  # whatever became of the file meanwhile

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
@@ -18,9 +16,9 @@ from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES
 from graphfm.errors import InputError
 from graphfm.memory import available_memory, size
 from graphfm.methods import METHODS, Method
-from graphfm.tables.base import NodeTable
+from graphfm.step_plan import StepPlan
 from graphfm.training.inference import KEPT_BYTES
-from graphfm.training.settings import NUMBER_TYPES
+from graphfm.training.plan_step import plan_step
 
 if TYPE_CHECKING:  # which asks for plans
     from graphfm.runs.run import Run
@@ -110,16 +108,6 @@ def by_need(plan: MemoryPlan) -> int:
     return plan.needed
 
 
-class _Measured(NodeTable):
-    """A table that is not there."""
-
-    def pull(self, ids: Tensor) -> Tensor:
-        raise AssertionError("a planned table has no rows")
-
-    def push(self, ids: Tensor, values: Tensor) -> None:
-        raise AssertionError("a planned table has no rows")
-
-
 def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
     """What `run` will take on `graph`, on the graph's device."""
     return plan_for(run, GraphSize.of(graph), graph.device)
@@ -138,52 +126,35 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
             run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
         )
     method = METHODS[run.method](**run.method_settings)
+    step = plan_step(graph, device, backbone, method, run.training)
     layers = method.sampler.footprint(graph, len(backbone.layers))
     number = sum(p.numel() for p in backbone.parameters())
     return MemoryPlan(
         device=device.type,
         graph=graph.num_bytes,
-        features=_feature_bytes(run, backbone, method, graph),
-        histories=_history_bytes(run, backbone, method, graph),
+        features=_feature_bytes(run, step, graph),
+        histories=_history_bytes(step, graph),
         weights=4 * 4 * number,
         step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
-        evaluation=_evaluation_bytes(run, backbone, method, graph),
+        evaluation=_evaluation_bytes(run, step, backbone, method, graph),
         free=_free(device),
         still_to_come=graph.still_to_come,
     )
 
 
-def _feature_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
+def _feature_bytes(run: Run, step: StepPlan, graph: GraphSize) -> int:
     if run.backbone in ("sign", "sgc"):
         hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
         return 4 * graph.num_nodes * graph.num_features * hops
     hop = graph.feature_bytes * graph.num_nodes * graph.num_features
-    return hop if _first_hop_known(backbone, method) else 0
+    return hop if step.exact_first_hop else 0
 
 
-def _first_hop_known(backbone: Backbone, method: Method) -> bool:
-    return method.estimator.exact_first_hop and backbone.begins_linear
-
-
-def _history_bytes(run: Run, backbone: Backbone, method: Method, size: GraphSize) -> int:
-    total, places, kept = 0, 0, NUMBER_TYPES[run.training.history].itemsize
-
-    def measure(width: int, *, exact: bool = False, last: bool = False) -> NodeTable:
-        nonlocal total, places
-        num_rows = size.num_train if last else size.num_nodes
-        total += (4 if exact else kept) * width * (num_rows + 1)
-        places = 4 * (size.num_nodes + 1) if last else places  # one for all
-        return _Measured()
-
-    if _first_hop_known(backbone, method):
-        method.estimator.first_hop = _Measured()
-    logger = logging.getLogger("graphfm")
-    logger.disabled = True  # what an estimator has to say, it says when it is in earnest
-    try:
-        method.estimator.allocate(backbone.layers, measure)
-    finally:
-        logger.disabled = False
-    return total + places
+def _history_bytes(step: StepPlan, size: GraphSize) -> int:
+    tables = step.tables.values()
+    seeds_only = any(table.spec.seeds_only for table in tables)
+    places = 4 * (size.num_nodes + 1) if seeds_only else 0  # where each node's row is
+    return sum(table.num_bytes for table in tables) + places
 
 
 def _step_bytes(
@@ -200,7 +171,9 @@ def _step_bytes(
     return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)
 
 
-def _evaluation_bytes(run: Run, backbone: Backbone, method: Method, graph: GraphSize) -> int:
+def _evaluation_bytes(
+    run: Run, step: StepPlan, backbone: Backbone, method: Method, graph: GraphSize
+) -> int:
     """Rows of all nodes, and beside them one layer of one chunk, or of the whole graph."""
     n, edges = graph.num_nodes, min(graph.num_edges, CHUNK_EDGES)
     targets, sources = min(n, CHUNK_NODES), min(n, CHUNK_NODES + CHUNK_EDGES)
@@ -215,7 +188,7 @@ def _evaluation_bytes(run: Run, backbone: Backbone, method: Method, graph: Graph
         ),
         default=0,
     )
-    rows = _kept_rows(backbone, graph, known=_first_hop_known(backbone, method))
+    rows = _kept_rows(backbone, graph, known=step.exact_first_hop)
     if (n <= CHUNK_NODES and graph.num_edges <= CHUNK_EDGES) or targets == n:
         rows = n * _widest_pair(backbone, graph.num_classes)
     return 4 * (rows + chunk) + PER_EDGE_ONE_WAY * edges

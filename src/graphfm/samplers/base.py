@@ -1,7 +1,7 @@
-"""Samplers turn a graph into batches. A sampler decides what; the trainer decides when."""
+"""Samplers turn a graph into batches. A sampler decides what a step sees; the trainer, when."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import torch
@@ -10,44 +10,55 @@ from torch import Tensor
 from graphfm.batch import Batch
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.step_plan import StepPlan
 
 
 class Sampler(ABC):
-    """Settings are stored by `__init__`; work happens in `prepare`."""
+    """Chooses what a step sees. `__init__` stores settings; `prepare` does the work."""
+
+    wants_gradients: ClassVar[bool] = False  # `snapshot` is called at the start of each epoch
+    starts_at_training_nodes: ClassVar[bool] = False  # the last layer writes no other nodes
 
     @property
     def views(self) -> frozenset[str]:
-        """Optional Block fields this sampler fills."""
+        """Optional fields of `Block` that this sampler fills."""
         return frozenset()
 
-    wants_gradients: ClassVar[bool] = False  # call `snapshot` at the start of each epoch
-    first_hop_known: bool = False  # the first layer needs no neighbours: do not sample any
-    reads_in_place: bool = False  # the first layer can read features where they are, by node id
-    tells_where: bool = False  # kernels find whole neighbourhoods by `Block.every`; lay out none
+    def fixed_fanouts(self, size: GraphSize, num_layers: int) -> tuple[int, ...] | None:
+        """Neighbours per node and layer, input first, if the sampler picks a fixed number."""
+        return None
 
-    @property
-    def static_shapes(self) -> bool:
-        """Do all shapes of a batch follow from the number of its seeds?"""
+    def reads_in_place(self) -> bool:
+        """True if the first block can read features where they are, by node id."""
+        return False
+
+    def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
+        """True if the number of seeds determines every shape of a batch."""
         return False
 
     @abstractmethod
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         """Do the work needed once: partition, sampling probabilities, norms."""
 
     def snapshot(self, norms: Tensor) -> None:
-        """Be told how large the gradients of the training nodes' losses are."""
+        """Take the norms of the training nodes' loss gradients, in the order of their ids."""
         raise AssertionError(f"{type(self).__name__} wants no gradients")
 
-    def state(self) -> dict[str, Tensor]:
-        """What `snapshot` left and batches depend on; all else follows from graph and settings."""
+    def state_dict(self) -> dict[str, Tensor]:
+        """What batches depend on beyond the graph, the settings and the random generator."""
         return {}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from a saved state. Tensors are filled in place."""
+        for name, rows in self.state_dict().items():
+            rows.copy_(state[name])
 
     @abstractmethod
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
-        """About how large each layer of a batch will be, input first."""
+        """Estimate how large each layer of a batch will be, input first."""
 
     def starting_ids(self) -> Tensor | None:
-        """The only nodes that the last layer writes, after `prepare`; None where it may be any."""
+        """The only nodes that the last layer writes, after `prepare`; None means any node."""
         return None
 
     @abstractmethod

@@ -14,6 +14,7 @@ from graphfm.data.matrix.partition import partition
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.drawing.induced_edges import InducedEdges
+from graphfm.step_plan import StepPlan
 
 
 @dataclass(kw_only=True)
@@ -53,9 +54,9 @@ class ClusterSampler(Sampler):
     def views(self) -> frozenset[str]:
         return frozenset({"from_halo"}) if self.halo else frozenset()
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         graph = adjacency.graph
-        self.adjacency, self.num_layers = adjacency, num_layers
+        self.adjacency, self.num_layers = adjacency, plan.num_layers
         part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
         self.induced = None if self.halo else InducedEdges(graph)

@@ -9,18 +9,18 @@ from graphfm.batch import Batch
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.samplers.base import Sampler
+from graphfm.step_plan import StepPlan
 
 
 class FullSampler(Sampler):
     """Every node, every edge, one step an epoch."""
 
-    @property
-    def static_shapes(self) -> bool:
+    def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
         return True
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         ids = torch.arange(adjacency.graph.num_nodes, device=adjacency.graph.device)
-        blocks = (adjacency.full_block(),) * num_layers if num_layers else ()
+        blocks = (adjacency.full_block(),) * plan.num_layers if plan.num_layers else ()
         self.batch = Batch(ids, ids, blocks, whole=True)
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:

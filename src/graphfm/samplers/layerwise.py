@@ -10,6 +10,7 @@ from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency, targets_first
 from graphfm.samplers.drawing.importance import Chances, as_chances, column_chances
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+from graphfm.step_plan import StepPlan
 
 
 @dataclass(kw_only=True)
@@ -37,9 +38,9 @@ class LayerSampler(SeedSampler):
     def views(self) -> frozenset[str]:
         return frozenset({"full"}) if self.every_neighbor else frozenset()
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        super().prepare(adjacency, num_layers)
-        self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        super().prepare(adjacency, plan)
+        self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, plan.num_layers)
         if not self.dependent:
             self.chances = Chances(column_chances(adjacency))
 
@@ -57,7 +58,7 @@ class LayerSampler(SeedSampler):
         blocks: list[Block] = []
         src_ids = seeds
         for depth, number in reversed(list(enumerate(self.numbers))):
-            if depth == 0 and self.first_hop_known:
+            if depth == 0 and self.plan.exact_first_hop:
                 blocks.insert(0, self.adjacency.bare_block(src_ids))
             else:
                 blocks.insert(0, self._block(src_ids, number, rng))

@@ -11,6 +11,7 @@ from graphfm.batch import Batch
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.samplers.drawing.importance import Inclusion, inclusion
 from graphfm.samplers.layerwise import LayerSampler
+from graphfm.step_plan import StepPlan
 
 LEAST = 0.5  # of the mean norm: gradients grow with dropout and with time, and divide the loss
 
@@ -27,8 +28,8 @@ class MinimalVarianceSampler(LayerSampler):
 
     wants_gradients: ClassVar[bool] = True
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        super().prepare(adjacency, num_layers)
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        super().prepare(adjacency, plan)
         self.snapshot(torch.ones(self.train_ids.numel(), device=self.train_ids.device))
 
     def snapshot(self, norms: Tensor) -> None:
@@ -38,7 +39,7 @@ class MinimalVarianceSampler(LayerSampler):
         self.probability = torch.ones(self.adjacency.graph.num_nodes, device=norms.device)
         self.probability[self.train_ids] = probability.float()
 
-    def state(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         return {"probability": self.probability}
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:

@@ -16,6 +16,7 @@ from graphfm.kernels import neighbor_pick as kernels
 from graphfm.kernels.fused_aggregate import MOST_FANOUT
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+from graphfm.step_plan import IN_PLACE, StepPlan
 
 # Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
 GOLDEN, MIX = -7046029254386353131, -4658895280553007687
@@ -50,27 +51,37 @@ class NeighborSampler(SeedSampler):
     def views(self) -> frozenset[str]:
         return frozenset({"full"}) if self.every_neighbor else frozenset()
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        super().prepare(adjacency, num_layers)
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        super().prepare(adjacency, plan)
         graph = adjacency.graph
-        most = max(int(graph.degree.max()), 1)  # beyond it there is nothing to pick
-        fanouts = one_per_layer("fanout", self.fanout, num_layers)
-        self.fanouts = tuple(min(fanout, most) for fanout in fanouts)
+        self.fanouts = self._clamped(int(graph.degree.max()), plan.num_layers)
         self.distinct = Deduplicate(graph.num_nodes) if graph.device.type == "cpu" else None
         self.layouts = dict[tuple[int, int], tuple[Tensor, Tensor]]()  # by targets and fan-out
 
-    @property
-    def static_shapes(self) -> bool:
-        if self.every_neighbor and self.adjacency.graph.num_edges == 0:
+    def fixed_fanouts(self, size: GraphSize, num_layers: int) -> tuple[int, ...]:
+        return self._clamped(size.max_degree, num_layers)
+
+    def _clamped(self, max_degree: int | None, num_layers: int) -> tuple[int, ...]:
+        """The fan-out of each layer. Above the largest degree there is nothing more to pick."""
+        fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        if max_degree is None:
+            return fanouts
+        return tuple(min(fanout, max(max_degree, 1)) for fanout in fanouts)
+
+    def reads_in_place(self) -> bool:
+        return not self.every_neighbor
+
+    def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
+        if plan.device.type == "cpu" or (self.every_neighbor and size.num_edges == 0):
             return False
-        if self.distinct is not None:
-            return False
-        rows = min(self.batch_size, self.train_ids.numel())
-        for depth, fanout in reversed(list(enumerate(self.fanouts))):
-            if depth > 0 or not self.first_hop_known:
-                if self._crowded(rows, fanout):
+        rows = min(self.batch_size, size.num_train)
+        fanouts = self.fixed_fanouts(size, plan.num_layers)
+        for depth, fanout in reversed(list(enumerate(fanouts))):
+            if depth > 0 or not plan.exact_first_hop:
+                if rows * fanout > size.num_nodes:  # then each node is read once
                     return False
-                if self.every_neighbor and not (self.tells_where and fanout <= MOST_FANOUT):
+                in_place = plan.whole_neighborhoods and fanout <= MOST_FANOUT
+                if self.every_neighbor and not in_place:
                     return False
                 rows *= fanout + 1
         return True
@@ -94,12 +105,12 @@ class NeighborSampler(SeedSampler):
         salts = torch.randint(1 << 62, (self.num_layers,), generator=rng, device=rng.device)
         for depth, fanout in reversed(list(enumerate(self.fanouts))):
             salt = salts[self.num_layers - 1 - depth :][:1]  # drawn from the output down
-            if depth == 0 and self.first_hop_known:
+            if depth == 0 and self.plan.exact_first_hop:
                 block = self.adjacency.bare_block(src_ids, degree)
             elif self._fits(src_ids, fanout):
                 block, degree = self._picked_at_once(src_ids, fanout, salt)
             else:
-                in_place = depth == 0 and self.reads_in_place and not self.every_neighbor
+                in_place = depth == 0 and self.plan.features == IN_PLACE
                 block, degree = self._block(src_ids, fanout, salt, in_place), None
             blocks.insert(0, block)
             src_ids = block.src_ids
@@ -160,7 +171,7 @@ class NeighborSampler(SeedSampler):
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
         """Is there a kernel that picks all neighbours of such a layer?"""
-        if self.every_neighbor and not self.tells_where:
+        if self.every_neighbor and not self.plan.whole_neighborhoods:
             return False
         if self.adjacency.graph.num_edges == 0 or fanout > MOST_FANOUT:
             return False

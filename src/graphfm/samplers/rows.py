@@ -10,23 +10,23 @@ from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.samplers.seeds import SeedSampler
+from graphfm.step_plan import StepPlan
 
 
 @dataclass(kw_only=True)
 class RowSampler(SeedSampler):
     """`batch_size` training nodes in random order, and no edges: what the network reads is rows."""
 
-    @property
-    def static_shapes(self) -> bool:
+    def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
         return True
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        if num_layers > 0:
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        if plan.num_layers > 0:
             raise InputError(
-                f"the network has {num_layers} graph layers, and this method gives it no edges; "
-                "use backbone sign, sgc or mlp, or another method"
+                f"the network has {plan.num_layers} graph layers, and this method gives it no "
+                "edges; use backbone sign, sgc or mlp, or another method"
             )
-        super().prepare(adjacency, num_layers)
+        super().prepare(adjacency, plan)
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         return []

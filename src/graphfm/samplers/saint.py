@@ -13,6 +13,7 @@ from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.drawing.importance import Chances, as_chances, column_chances
 from graphfm.samplers.drawing.induced_edges import InducedEdges
+from graphfm.step_plan import StepPlan
 
 SUBGRAPHS = ("node", "edge", "walk")
 MOST = 1e4  # by which an edge is ever multiplied
@@ -45,8 +46,8 @@ class SaintSampler(Sampler):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        self.adjacency, self.num_layers, graph = adjacency, num_layers, adjacency.graph
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        self.adjacency, self.num_layers, graph = adjacency, plan.num_layers, adjacency.graph
         self.induced = InducedEdges(graph)
         if self.subgraph == "node":
             self.chances = Chances(_above_zero(column_chances(adjacency)))

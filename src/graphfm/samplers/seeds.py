@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -9,20 +10,22 @@ from torch import Tensor
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
+from graphfm.step_plan import StepPlan
 
 
 @dataclass(kw_only=True)
 class SeedSampler(Sampler):
     """Every training node once an epoch, `batch_size` at a time, in a new order each time."""
 
+    starts_at_training_nodes: ClassVar[bool] = True
     batch_size: int
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise InputError(f"batch_size is {self.batch_size}; expected 1 or more")
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        self.adjacency, self.num_layers = adjacency, num_layers
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        self.adjacency, self.plan, self.num_layers = adjacency, plan, plan.num_layers
         self.train_ids = adjacency.graph.train_mask.nonzero().squeeze(1)
 
     def starting_ids(self) -> Tensor | None:

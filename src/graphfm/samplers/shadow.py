@@ -12,6 +12,7 @@ from graphfm.errors import InputError
 from graphfm.samplers.neighbor import pick_distinct
 from graphfm.samplers.saint import walk_step
 from graphfm.samplers.seeds import SeedSampler
+from graphfm.step_plan import StepPlan
 
 SUBGRAPHS = ("khop", "pagerank")
 RESTART = 0.15  # of a walk, at each step
@@ -49,8 +50,8 @@ class ShadowSampler(SeedSampler):
                 "one for each step from the target or one for all"
             )
 
-    def prepare(self, adjacency: Adjacency, num_layers: int) -> None:
-        super().prepare(adjacency, num_layers)
+    def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
+        super().prepare(adjacency, plan)
         graph, n = adjacency.graph, adjacency.graph.num_nodes
         source, target = graph.edge_index
         self.edge_keys, self.edge_order = target * n + source, None

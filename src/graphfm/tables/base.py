@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,10 +13,55 @@ from graphfm.kernels.halo_update import Affine, Blend
 from graphfm.kernels.sparse_sum import sum_of_rest
 
 
-class NodeTable(ABC):
-    """Rows of fixed or past values. The last row is a sink that padding may overwrite."""
+@dataclass(frozen=True, kw_only=True)
+class TableSpec:
+    """A table that an estimator asks for: one row of `width` numbers per node."""
 
-    rows: Tensor  # [num_nodes + 1, width] all of them, as they are kept
+    width: int
+    exact: bool = False  # float32, whatever number type the run's histories have
+    seeds_only: bool = False  # only the nodes that steps start from are ever written
+    scratch: bool = False  # nothing of it outlives a step, so checkpoints leave it out
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePlan:
+    """A table that a run will keep: its size, its number type and where it lives."""
+
+    spec: TableSpec
+    num_rows: int
+    dtype: torch.dtype
+    where: str = "device"  # the only kind there is; host memory and disk are to come
+
+    @property
+    def num_bytes(self) -> int:
+        return (self.num_rows + 1) * self.spec.width * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        number = str(self.dtype).removeprefix("torch.")
+        return f"[{self.num_rows:,} x {self.spec.width}] {number} on the {self.where}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentRows:
+    """A table's memory on the compute device, for kernels that read and write it directly."""
+
+    rows: Tensor  # [num_rows + 1, width]
+    place: Tensor | None  # [num_nodes + 1] the row of each node, where only some nodes have one
+
+
+class NodeTable(ABC):
+    """One row per node, of fixed or past values. The last row is a sink that nothing reads."""
+
+    rows: Tensor  # [num_rows + 1, width] all rows, in the number type they are kept in
+
+    @property
+    def resident(self) -> ResidentRows | None:
+        """The rows on the compute device; None for a table that lives elsewhere."""
+        return None
+
+    def kept_ids(self) -> Tensor | None:
+        """The nodes that have a row; None means all nodes."""
+        return None
 
     @abstractmethod
     def pull(self, ids: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """A table in the memory of the compute device."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -8,8 +10,7 @@ from graphfm.kernels import backend as compiled
 from graphfm.kernels.halo_update import Affine, Blend, spread
 from graphfm.kernels.matmul import put_product
 from graphfm.kernels.table_write import put_rows
-from graphfm.layer import GraphLayer
-from graphfm.tables.base import NodeTable
+from graphfm.tables.base import NodeTable, ResidentRows, TablePlan
 
 
 class DeviceTable(NodeTable):
@@ -31,8 +32,11 @@ class DeviceTable(NodeTable):
         self.rows = torch.zeros(num_rows + 1, width, dtype=dtype, device=device)
         self.place = place
 
+    @property
+    def resident(self) -> ResidentRows:
+        return ResidentRows(self.rows, self.place)
+
     def kept_ids(self) -> Tensor | None:
-        """The nodes that have a row; None is all."""
         if self.place is None:
             return None
         return (self.place[:-1] < self.rows.size(0) - 1).nonzero().squeeze(1)
@@ -84,18 +88,30 @@ def _at_once(table: NodeTable, ids: Tensor) -> bool:
     return every and ids.numel() > 0 and compiled.available(table.rows.device)
 
 
+def allocate(
+    plans: Mapping[str, TablePlan],
+    num_nodes: int,
+    device: torch.device,
+    seed_ids: Tensor | None = None,
+) -> dict[str, NodeTable]:
+    """Make the tables of a plan. Those with rows for seeds only share one list of places."""
+    place = None
+    if seed_ids is not None and any(plan.num_rows < num_nodes for plan in plans.values()):
+        place = places(seed_ids, num_nodes)
+    return {
+        name: DeviceTable(
+            plan.num_rows,
+            plan.spec.width,
+            dtype=plan.dtype,
+            device=device,
+            place=place if plan.spec.seeds_only else None,
+        )
+        for name, plan in plans.items()
+    }
+
+
 def places(ids: Tensor, num_nodes: int) -> Tensor:
     """Number of each node among `ids`; of others, and behind the last node, how many there are."""
     place = torch.full((num_nodes + 1,), ids.numel(), dtype=torch.int32, device=ids.device)
     place[ids] = torch.arange(ids.numel(), dtype=torch.int32, device=ids.device)
     return place
-
-
-def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None:
-    """The rows of all nodes, if a sum over the block's edges can be read straight from them."""
-    if not layer.sums or block.by_id is None or not isinstance(table, DeviceTable):
-        return None
-    dropped = layer.dropout.training and layer.dropout.p > 0
-    if dropped or table.rows.dtype != torch.float32 or table.place is not None:
-        return None
-    return table.rows[:-1]

@@ -1,68 +1,44 @@
-"""A whole training step as one CUDA graph: recorded once, then replayed by a single launch."""
+"""A whole training step as one CUDA graph: captured once, then replayed by a single launch."""
 
 from __future__ import annotations
 
 import gc
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from graphfm.errors import InputError
-from graphfm.kernels import precompile as ahead
+from graphfm.kernels import precompile
 from graphfm.kernels.side_stream import SideStream, join
+from graphfm.training.step_input import StepInput
 
-if TYPE_CHECKING:
-    from graphfm.training.drawn import StepInput
-    from graphfm.training.trainer import Trainer
-
-logger = logging.getLogger("graphfm")
-GROUP = 8  # steps of a recording, where there are as many
-WARM_UP = 3  # steps before the first recording: libraries load, optimisers make their state
+GROUP = 8  # steps in a CUDA graph, where an epoch has as many
+WARM_UP = 3  # ordinary steps before the first capture: libraries load, optimizers make their state
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """Steps on batches of one size, and what they add to the counts that the host keeps."""
+class StepGraph:
+    """Captured steps on batches of one size, and what they add to the counts on the host."""
 
     graph: torch.cuda.CUDAGraph
-    seeds: Tensor  # [num_steps, size]
+    seeds: Tensor  # [num_steps, size] the steps' input, filled before a replay
     counts: Counter[str]
 
 
-def why_not_captured(trainer: Trainer) -> str | None:
-    """Why the steps of a training are not recorded; None where they are."""
-    wanted, on_gpu = trainer.training.capture, trainer.graph.device.type == "cuda"
-    if wanted == "off":
-        return "capture is off"
-    reason = None
-    if not on_gpu:
-        reason = "there is no GPU"
-    elif not trainer.method.sampler.static_shapes:
-        reason = "the size of this method's batches changes from step to step"
-    elif trainer.ages is not None:
-        reason = "the age of histories is measured, which the host does"
-    if reason is not None and wanted == "on":
-        raise InputError(f"capture is on, but {reason}; use --capture auto or off")
-    if reason is not None and on_gpu:
-        logger.info("steps are not captured as CUDA graphs: %s", reason)
-    return reason
-
-
 class CapturedSteps:
-    """Takes steps; those on batches of one size are recorded after a few of the ordinary kind.
+    """Takes steps. Steps on batches of one size are captured after a few ordinary ones.
 
-    Nothing is executed twice or for show: the steps before a recording are steps of the training,
-    and random numbers go on where they were (`rng` is registered with every recording), so a
-    training with capture takes the same steps as one without. A recording holds one step or, as a
-    launch costs time too, a group of them; and a batch is drawn while the step before is taken.
+    Nothing is executed twice or for show: the steps before a capture are steps of the training, and
+    random numbers continue where they were (`rng` is registered with every CUDA graph), so a
+    training with capture takes the same steps as one without. A CUDA graph holds one step or, as a
+    launch costs time too, a group of them. Within it the input of a step is drawn on a stream of
+    its own while the previous step runs.
     """
 
     def __init__(
@@ -73,11 +49,11 @@ class CapturedSteps:
         counts: Counter[str],
     ) -> None:
         self.draw, self.learn, self.rng, self.counts = draw, learn, rng, counts
-        self.trunk, self.ahead, beside = _streams(rng.device)
-        self.draws = False  # does the recording being made have draws on the stream ahead?
-        self.branch: SideStream | None = SideStream(beside)
-        self.pool: Any = None  # memory, which the recordings share
-        self.recordings = dict[tuple[int, int], Recording]()  # by number of steps, and of seeds
+        self.main, self.ahead, beside = _streams(rng.device)
+        self.draws = False  # the capture in progress has work on the stream `ahead`
+        self.side_stream: SideStream | None = SideStream(beside)
+        self.pool: Any = None  # memory, which all CUDA graphs share
+        self.graphs = dict[tuple[int, int], StepGraph]()  # by number of steps, and of seeds
         self.taken = Counter[int]()
 
     def __call__(self, group: Sequence[Tensor]) -> None:
@@ -86,83 +62,85 @@ class CapturedSteps:
             self._replay(group)
             return
         for seeds in group:
-            if self.taken[seeds.numel()] >= (1 if self.recordings else WARM_UP):
+            if self.taken[seeds.numel()] >= (1 if self.graphs else WARM_UP):
                 self._replay([seeds])
             else:
-                # a copy begins where kernels like it, as in a recording
+                # The copy is aligned as in a capture, so the same kernels are compiled.
                 self.learn(self.draw(seeds.clone()))
             self.taken[seeds.numel()] += 1
 
     def _replay(self, group: Sequence[Tensor]) -> None:
         key = (len(group), group[0].numel())
-        if key not in self.recordings:
-            self.recordings[key] = self._record(*key, group[0])
-        recording = self.recordings[key]
-        recording.seeds.copy_(torch.stack(list(group)))
-        recording.graph.replay()
-        self.counts.update(recording.counts)
+        if key not in self.graphs:
+            self.graphs[key] = self._capture(*key, group[0])
+        captured = self.graphs[key]
+        captured.seeds.copy_(torch.stack(list(group)))
+        captured.graph.replay()
+        self.counts.update(captured.counts)
 
-    def _record(self, num_steps: int, size: int, like: Tensor) -> Recording:
-        """Let steps write down what they would do. Nothing is done yet."""
-        even = size + size % 2  # rows begin at multiples of 16 bytes: one kernel serves them all
+    def _capture(self, num_steps: int, size: int, like: Tensor) -> StepGraph:
+        """Capture steps without running them."""
+        even = size + size % 2  # rows start at multiples of 16 bytes: one kernel serves them all
         seeds = like.new_empty(num_steps, even)[:, :size].copy_(like)
-        recording = self._recorded(seeds)
-        if self.branch is not None and self.branch.disturbed:
-            self.branch = None  # two layers share a matrix, say, and autograd adds what both want
-            del recording
-            recording = self._recorded(seeds)
-        self.pool = recording.graph.pool()
-        return recording
+        captured = self._captured(seeds)
+        if self.side_stream is not None and self.side_stream.disturbed:
+            # Autograd accumulated a gradient (two layers share a matrix, say), which is only safe
+            # once the gradient is finished: capture again without the side stream.
+            self.side_stream = None
+            del captured
+            captured = self._captured(seeds)
+        self.pool = captured.graph.pool()
+        return captured
 
-    def _recorded(self, seeds: Tensor) -> Recording:
+    def _captured(self, seeds: Tensor) -> StepGraph:
         graph, before = torch.cuda.CUDAGraph(), self.counts.copy()
         graph.register_generator_state(self.rng)
-        ahead.settle()  # what is loaded while a graph is recorded may do the same
-        gc.collect()  # what dies while a graph is recorded may free memory, which it must not
+        precompile.settle()  # loading a kernel during a capture may break it
+        gc.collect()  # garbage collected during a capture may free memory, which breaks it
         with (
-            torch.cuda.graph(graph, pool=self.pool, stream=self.trunk),
-            nullcontext() if self.branch is None else self.branch.growing(),
+            torch.cuda.graph(graph, pool=self.pool, stream=self.main),
+            nullcontext() if self.side_stream is None else self.side_stream.growing(),
         ):
             try:
-                for drawn in self._drawn(seeds):
-                    self.learn(drawn)
-                    del drawn  # which frees memory for one that is yet to be drawn
-            finally:  # with loose ends no recording can end, and an error would be lost in another
+                for given in self._inputs(seeds):
+                    self.learn(given)
+                    del given  # frees memory for an input that is yet to be drawn
+            finally:  # a capture cannot end with loose streams, and would hide the error
                 self._meet()
         counts = self.counts - before
         self.counts.subtract(counts)
-        return Recording(graph, seeds, counts)
+        return StepGraph(graph, seeds, counts)
 
-    def _drawn(self, seeds: Tensor) -> Iterator[StepInput]:
-        """What each step begins with, drawn while the step before it is taken."""
-        drawn, done = self._draw_ahead(seeds[0])
+    def _inputs(self, seeds: Tensor) -> Iterator[StepInput]:
+        """The input of each step, drawn while the previous step runs."""
+        given, done = self._draw_ahead(seeds[0])
         for number in range(1, len(seeds) + 1):
             following = self._draw_ahead(seeds[number]) if number < len(seeds) else None
-            self.trunk.wait_event(done)
-            yield drawn
+            self.main.wait_event(done)
+            yield given
             if following is not None:
-                drawn, done = following
+                given, done = following
 
     def _draw_ahead(self, seeds: Tensor) -> tuple[StepInput, torch.cuda.Event]:
-        # memory of earlier draws is used again: this waits for the steps that have read them
-        self.ahead.wait_stream(self.trunk)
+        # Memory of earlier inputs is used again: wait for the steps that have read them.
+        self.ahead.wait_stream(self.main)
         self.draws = True
         with torch.cuda.stream(self.ahead):
             return self.draw(seeds), self.ahead.record_event()
 
     def _meet(self) -> None:
-        """Let the trunk wait for all that has left it."""
+        """Let the main stream wait for all that has left it."""
         if self.draws:
-            self.trunk.wait_stream(self.ahead)
+            self.main.wait_stream(self.ahead)
             self.draws = False
         join()
 
 
 @cache
 def _streams(device: torch.device) -> tuple[torch.cuda.Stream, ...]:
-    """Of all recordings: the trunk, one for draws ahead, one for a branch.
+    """The streams of all captures: the main stream, one for inputs, one for side work.
 
-    What a step must wait for is on the trunk, and goes first wherever there is a choice.
+    The main stream has the work that a step must wait for, and a higher priority.
     """
     return tuple(
         torch.cuda.Stream(device, priority=priority)  # type: ignore[no-untyped-call]
@@ -171,7 +149,7 @@ def _streams(device: torch.device) -> tuple[torch.cuda.Stream, ...]:
 
 
 def groups(batches: Iterable[Tensor], size: int) -> Iterator[list[Tensor]]:
-    """The batches, so many at a time."""
+    """Cut the batches into groups of `size`; the last may be smaller."""
     rest = iter(batches)
     while group := list(islice(rest, size)):
         yield group

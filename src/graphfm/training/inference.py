@@ -1,4 +1,4 @@
-"""Exact outputs, one layer at a time, in chunks."""
+"""Exact outputs of a network, one layer at a time, in chunks of nodes."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,22 +10,22 @@ from graphfm.batch import Block, Targets, offsets
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.errors import InputError
-from graphfm.estimators.base import Exact
+from graphfm.estimators.exact import Exact
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.tables.device import DeviceTable, places
 
-KEPT_BYTES = 8 << 30  # rows that follow from a node alone are kept up to here, else made again
-ReadRows = Callable[[Tensor], Tensor]  # the rows of some nodes
+KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept up to this size, else recomputed
+ReadRows = Callable[[Tensor], Tensor]  # reads the rows of given nodes
 
 
 class LayerwiseInference:
-    """The same layers as in training, with every neighbour and without dropout.
+    """Runs the same layers as training, with every neighbour and without dropout.
 
-    Only rows that the wanted outputs depend on are computed. Two layers of them are held (three
-    where layers read the encoder's output, all where the decoder does); beyond those and the
-    graph, memory is that of one chunk: at most `chunk_nodes` targets with at most `chunk_edges`
-    edges (one target at least, however many neighbours it has).
+    It computes only the rows that the wanted outputs depend on. It holds two layers of them (three
+    where layers read the encoder's output, all where the decoder does). Beyond those and the graph
+    it takes the memory of one chunk: at most `chunk_nodes` targets with at most `chunk_edges` edges
+    (and at least one target, however many neighbours it has).
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LayerwiseInference:
     ) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
-        `x` is what `backbone.features` makes of the graph, for those who have it already.
+        `x` is what `backbone.features` returns for the graph, for callers that have it already.
         """
         with evaluating(backbone):
             x = backbone.features(self.adjacency.graph) if x is None else x
@@ -57,7 +57,7 @@ class LayerwiseInference:
 
     @torch.no_grad()
     def know_first_hop(self, layer: GraphLayer, x: Tensor) -> DeviceTable:
-        """What the first layer makes of every node's raw neighbours, kept in the type of `x`."""
+        """Compute and keep the first layer's aggregate of every node, in the number type of `x`."""
         nodes, device = self.adjacency.graph.num_nodes, x.device
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
@@ -67,37 +67,39 @@ class LayerwiseInference:
             finite &= table.rows[start:end].isfinite().all()  # a table may fill the device
         if x.dtype == torch.float16 and not bool(finite):
             raise InputError(
-                "sums of neighbours' features are more than fp16 holds; use --features bf16, or "
-                "--no-exact-first-hop"
+                "sums of neighbours' features are larger than fp16 can hold; use features bf16 "
+                "(--features bf16), or no exact first hop (--no-exact-first-hop)"
             )
         self.first_hop = table
         return table
 
     def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
-        block = self.adjacency.full_block()
-        h = h0 = backbone.encode(x.float())
-        kept = [h]
-        for depth, layer in enumerate(backbone.layers):
-            if depth == 0 and self.first_hop is not None:
-                h = layer.update(self.first_hop.rows[:-1].float(), block.targets(h, h0))
-            else:
-                h = self.exact(depth, layer, block, h, h0)
-            kept = backbone.kept(kept, h)
-        out: Tensor = backbone.decode(backbone.joined(kept))
+        """Every layer for all nodes together."""
+        block, known = self.adjacency.full_block(), self.first_hop
+        first = backbone.encode(x.float())
+
+        def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
+            if depth == 0 and known is not None:
+                return layer.update(known.rows[:-1].float(), block.targets(h, first))
+            return self.exact(depth, layer, block, h, first)
+
+        out: Tensor = backbone.decode(backbone.joined(backbone.walk(first, output)))
         return out
 
     def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
-        read = first = self._encoder(backbone, x)
-        layers = list(enumerate(backbone.layers))
-        kept = [first]
-        if layers and self.first_hop is not None:
-            read = self._kept(self._first_layer(backbone.layers[0], x), layers[0][1].out_width)
-            layers, kept = layers[1:], backbone.kept(kept, read)
-        for (depth, layer), wanted in zip(layers, self._wanted(ids, len(layers)), strict=True):
-            blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted))
-            h0 = first if backbone.reads_h0 else None
-            read = self._stored(wanted, self._layer(depth, layer, blocks, read, h0))
-            kept = backbone.kept(kept, read)
+        """One chunk of nodes after the other within each layer."""
+        first, known = self._encoder(backbone, x), self.first_hop is not None
+        h0 = first if backbone.reads_h0 else None
+        num_layers = len(backbone.layers) - known
+        wanted = [None] * known + self._wanted(ids, num_layers)
+
+        def output(depth: int, layer: GraphLayer, read: ReadRows) -> ReadRows:
+            if depth == 0 and known:
+                return self._kept(self._first_layer(layer, x), layer.out_width)
+            blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted[depth]))
+            return self._stored(wanted[depth], self._layer(depth, layer, blocks, read, h0))
+
+        kept = backbone.walk(first, output)
         last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
         rows = ([read(part) for read in kept] for part in self._pieces(last))
         return torch.cat([backbone.decode(backbone.joined(some)) for some in rows])
@@ -110,6 +112,7 @@ class LayerwiseInference:
         read: ReadRows,
         h0: ReadRows | None,
     ) -> Iterator[Tensor]:
+        """The outputs of one layer, block by block."""
         for block in blocks:
             rows = read(block.src_ids)
             yield self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
@@ -124,18 +127,18 @@ class LayerwiseInference:
         return self._kept(encoded, backbone.layers[0].in_width if backbone.layers else x.size(1))
 
     def _first_layer(self, layer: GraphLayer, x: Tensor) -> ReadRows:
-        """Its aggregates are known, so its output follows from a node alone."""
+        """Read the first layer's outputs. Its aggregates are known, so it needs no neighbours."""
         table, degree = self.first_hop, self.adjacency.graph.degree
         assert table is not None
 
         def output(ids: Tensor) -> Tensor:
             rows = x[ids].float()
-            return layer.update(table.pull(ids), Targets(rows, rows, degree[ids].float(), None))
+            return layer.update(table.pull(ids), Targets(rows, rows, degree[ids].float()))
 
         return output
 
     def _kept(self, read: ReadRows, width: int) -> ReadRows:
-        """The rows of all nodes, computed now if there is room for them, else when asked for."""
+        """Read rows of all nodes: computed now if there is room for them, else when read."""
         num_nodes, device = self.adjacency.graph.num_nodes, self.adjacency.graph.device
         if 4 * num_nodes * width > KEPT_BYTES:
             return read
@@ -143,7 +146,7 @@ class LayerwiseInference:
         return self._stored(None, (read(part) for part in self._pieces(ids)))
 
     def _stored(self, ids: Tensor | None, parts: Iterator[Tensor]) -> ReadRows:
-        """The rows of all chunks, without ever holding a second copy of them."""
+        """Put the rows of all chunks into one table, without a second copy of them."""
         num_nodes, done = self.adjacency.graph.num_nodes, 0
         for part in parts:
             if done == 0:
@@ -156,7 +159,7 @@ class LayerwiseInference:
         return lambda some: rows[place[some]]
 
     def _wanted(self, ids: Tensor | None, num_layers: int) -> list[Tensor | None]:
-        """For each layer the nodes whose outputs are read, input first; None is all nodes."""
+        """For each layer the nodes whose outputs are read, input first; None means all nodes."""
         if ids is None:
             return [None] * num_layers
         wanted: list[Tensor | None] = [ids]

@@ -1,4 +1,4 @@
-"""Epoch after epoch until it is enough, and then back to the best of them."""
+"""Epoch after epoch until the training is over, and then back to the best of them."""
 
 from __future__ import annotations
 
@@ -6,36 +6,57 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 
 from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.errors import NonFiniteError
 from graphfm.training.progress import Progress
+from graphfm.training.setup import seeded
 from graphfm.training.staleness import staleness
-
-if TYPE_CHECKING:
-    from graphfm.checkpointing.checkpointer import Checkpointer
-    from graphfm.training.trainer import Trainer
+from graphfm.training.trainer import Trainer
 
 Staleness = tuple[dict[str, float | None], ...] | None
 
 
+class Checkpointing(Protocol):
+    """What a training asks between steps: is a checkpoint due, and where does it continue?"""
+
+    def restore(self, trainer: Trainer, progress: Progress) -> None:
+        """Continue from the newest checkpoint, if there is one."""
+
+    def is_due(self, trainer: Trainer) -> bool:
+        """True if `keep` is to be called now; then all steps have been taken."""
+
+    def keep(self, trainer: Trainer, progress: Progress) -> None:
+        """Write a checkpoint, and stop the training if that was asked for."""
+
+    def finish(self, trainer: Trainer, progress: Progress) -> None:
+        """Write the state at the end."""
+
+
+def fit(
+    trainer: Trainer,
+    callbacks: Sequence[Callback] = (),
+    checkpointer: Checkpointing | None = None,
+) -> Score:
+    """Train to the end, return to the best epoch, and score the test nodes there."""
+    with seeded(trainer.training.seed, trainer.graph.device):
+        return Loop(trainer, callbacks, checkpointer).run()
+
+
 class Loop:
-    """Trains to the end. All that it knows is in `progress`, so that a checkpointer can save it."""
+    """Trains to the end. All that it knows is in `progress`, which a checkpointer saves."""
 
     def __init__(
-        self,
-        trainer: Trainer,
-        callbacks: Sequence[Callback] = (),
-        checkpointer: Checkpointer | None = None,
+        self, trainer: Trainer, callbacks: Sequence[Callback], checkpointer: Checkpointing | None
     ) -> None:
         self.trainer, self.callbacks, self.checkpointer = trainer, callbacks, checkpointer
         self.progress = Progress(prepare_seconds=trainer.prepare_seconds)
 
     def run(self) -> Score:
-        """Train, go back to the best epoch, and look at the test nodes there."""
+        """Train, return to the best epoch, and score the test nodes there."""
         trainer, progress, checkpointer = self.trainer, self.progress, self.checkpointer
         if checkpointer is not None:
             checkpointer.restore(trainer, progress)
@@ -71,7 +92,7 @@ class Loop:
             self.checkpointer.keep(trainer, progress)
 
     def _train(self) -> tuple[float, float]:
-        """One epoch, or what is left of it: its loss, and the seconds it took without keeping."""
+        """Train one epoch, or the rest of one: its loss, and its seconds without checkpoints."""
         trainer, progress, checkpointer = self.trainer, self.progress, self.checkpointer
         started = time.perf_counter() - progress.epoch_seconds
         if checkpointer is None:

@@ -10,20 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from graphfm.backbones.base import Backbone
-from graphfm.checkpointing.schema import Form, each, maybe, real, whole
 from graphfm.training.callbacks import EpochRecord
 from graphfm.training.settings import Training
-
-SECONDS = real(0, 1e12)
-RECORD: Form = {
-    "epoch": whole(1),
-    "loss": real(),
-    "val": maybe(real(0, 1)),
-    "lr": real(0),
-    "seconds": SECONDS,
-    "staleness": maybe([each(maybe(real()))]),
-}
-FORM: Form = {"prepare_seconds": SECONDS, "epoch_seconds": SECONDS, "records": [RECORD]}
 
 
 @dataclass(kw_only=True)
@@ -80,21 +68,6 @@ class Progress:
             "epoch_seconds": self.epoch_seconds,
             "records": [asdict(record) for record in self.records],
         }
-
-    @classmethod
-    def checked(cls, saved: Mapping[str, Any], settings: Training) -> Progress:
-        """Refuse what `to_json` cannot have given, though it has its `FORM`."""
-        found = cls(prepare_seconds=0.0)
-        found.restore(saved)
-        numbers = [record.epoch for record in found.records]
-        if numbers != list(range(1, min(len(numbers), settings.epochs) + 1)):
-            raise ValueError("its epochs are not counted from 1 to where it stands")
-        due = [record for record in found.records if record.epoch % settings.eval_every == 0]
-        if any(record.val is None for record in due):
-            raise ValueError("an epoch that was due has no validation score")
-        if found.best is None and found.is_over(settings):
-            raise ValueError("it is at its end, and has no best epoch")
-        return found
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Stand where `to_json` was called."""

@@ -1,9 +1,7 @@
-"""What comes before the first step: a graph that can be learned from, and a seed."""
+"""What comes before the first step: a graph that can be learned from, settings, and a seed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, TypeVar, cast
 
 import torch
 
@@ -14,11 +12,9 @@ from graphfm.kernels.backend import kernels
 from graphfm.kernels.precision import products
 from graphfm.training.settings import Training
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 
 def check_trainable(graph: Graph) -> None:
-    """A graph to train on needs labels, training nodes and validation nodes."""
+    """Refuse a graph without labels, training nodes or validation nodes."""
     if graph.num_classes == 0:
         raise InputError("the graph has no labels; give it y to learn")
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
@@ -27,14 +23,14 @@ def check_trainable(graph: Graph) -> None:
 
 
 def check_capture(training: Training, device: torch.device) -> None:
-    """Refuse to record steps where there is nothing to record them with."""
+    """Refuse to capture steps where there is no GPU."""
     if training.capture == "on" and device.type != "cuda":
-        raise InputError("capture is on, but there is no GPU; use --capture auto or off")
+        raise InputError("capture is on, but there is no GPU; use capture auto or off")
 
 
 @contextmanager
-def as_set(training: Training) -> Iterator[None]:
-    """Sums, kernels and products as the settings want them."""
+def executing(training: Training) -> Iterator[None]:
+    """Run sums, kernels and matrix products as the settings say."""
     with (
         reproducible(training.deterministic),
         kernels(training.kernels == "auto"),
@@ -43,23 +39,20 @@ def as_set(training: Training) -> Iterator[None]:
         yield
 
 
-def under_settings(method: Method) -> Method:
-    """A method of a trainer that does as the settings want, whoever calls it."""
-
-    @wraps(method)
-    def as_wanted(self: Any, *given: Any, **named: Any) -> Any:
-        with as_set(self.training):
-            return method(self, *given, **named)
-
-    return cast(Method, as_wanted)
-
-
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's global random state set to `seed`, and put back afterwards."""
+    """Set torch's global random state to `seed`, and put it back afterwards."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
         yield
+
+
+def global_generator(device: torch.device) -> torch.Generator:
+    """Torch's own random generator on a device, which dropout draws from."""
+    if device.type != "cuda":
+        return torch.default_generator
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return torch.cuda.default_generators[index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,10 @@ from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.estimators.base import Estimator
+from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 
-if TYPE_CHECKING:  # a trainer may want to call this module
+if TYPE_CHECKING:  # the trainer imports this module
     from graphfm.training.trainer import Trainer
 
 
@@ -33,20 +34,27 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
     What is compared is what the method keeps (`Estimator.history_of`): outputs, aggregates or
     inputs of layers. Nothing is changed.
     """
-    estimator = trainer.method.estimator
+    estimator, backbone = trainer.method.estimator, trainer.backbone
     if not estimator.keeps_history:
         return []
-    with evaluating(trainer.backbone):
-        h0 = trainer.backbone.encode(trainer.x.float())
-        believed = estimator.believed(h0, trainer.graph.degree.float())
-        exact = exact_rows(trainer, h0, estimator.history_of)
-        found = []
-        for depth, rows in enumerate(exact):
+    found = list[LayerStaleness]()
+    with evaluating(backbone):
+        first = backbone.encode(trainer.x.float())
+        believed = estimator.believed(first, trainer.graph.degree.float())
+        block = trainer.infer.adjacency.full_block()
+
+        def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
+            agg = layer.aggregate(h, block)
+            out = layer.update(agg, block.targets(h, first))
             if depth in believed:
+                exact = {"input": h, "aggregate": agg, "output": out}[estimator.history_of]
                 kept = estimator.kept_ids(depth)
                 some = slice(None) if kept is None else kept
-                found.append(compare(depth, rows[some], believed[depth][some]))
-        return found
+                found.append(compare(depth, exact[some], believed[depth][some]))
+            return out
+
+        backbone.walk(first, output)
+    return found
 
 
 def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
@@ -55,16 +63,6 @@ def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
     return LayerStaleness(
         depth + 1, float(distance.mean()), ratio(float(distance.norm()), float(exact.norm()))
     )
-
-
-def exact_rows(trainer: Trainer, h0: Tensor, what: str) -> Iterator[Tensor]:
-    """Each layer's inputs, aggregates or outputs for all nodes, by the whole graph."""
-    block, h = trainer.infer.adjacency.full_block(), h0
-    for layer in trainer.backbone.layers:
-        agg = layer.aggregate(h, block)
-        out = layer.update(agg, block.targets(h, h0))
-        yield {"input": h, "aggregate": agg, "output": out}[what]
-        h = out
 
 
 def ratio(error: float, size: float) -> float:
@@ -108,6 +106,12 @@ class AgeMeter:
     def refreshed(self) -> None:
         """Every row was written just now."""
         self.written.fill_(self.step)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"written": self.written}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.written.copy_(state["written"])
 
     def summary(self, depth: int) -> Ages:
         """The ages of one layer's rows (depth counted from 0) after the last step."""

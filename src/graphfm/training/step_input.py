@@ -1,44 +1,70 @@
-"""How the features of a batch get to the first layer."""
+"""What a step starts from: a batch, the features that the first layer reads, and the objective."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch, Rows
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import fused_aggregate as fanout
+from graphfm.data.graph import Graph
+from graphfm.estimators.base import Estimator
 from graphfm.kernels.fused_aggregate import Combined
-from graphfm.kernels.precision import rounded
-from graphfm.methods import Method
+from graphfm.step_plan import UNREAD, StepPlan
+from graphfm.training.objective import Objective
 
-Input = Tensor | Rows | Combined  # features, where they lie, or what the first layer makes of them
+Input = Tensor | Rows | Combined  # feature rows, where they lie, or the first layer's aggregates
 
 
-class Features:
-    """Reads them by a kernel on its way (`gathers`), in place, not at all (`unread`), or copies."""
+@dataclass(frozen=True, slots=True)
+class StepInput:
+    """Everything a step needs that no other step changes."""
 
-    def __init__(self, x: Tensor, backbone: Backbone, method: Method, precision: str) -> None:
-        self.x, self.backbone, self.estimator = x, backbone, method.estimator
-        self.precision = precision
-        first = backbone.layers[0] if backbone.begins_linear else None
-        self.gathers = first is not None and first.sums and (first.joins or not first.residual)
-        self.gathers = self.gathers and self.estimator.has_kernel
-        known = self.estimator.first_hop is not None
-        known = known and not (backbone.joins_layers or backbone.reads_h0)
-        self.unread = known and first is not None and first.affine() is not None
-        plain = x.dtype == torch.float32 and x.device.type == "cpu"
-        method.sampler.reads_in_place = self.gathers and plain
+    batch: Batch
+    x: Input
+    objective: Objective
 
-    def __call__(self, batch: Batch) -> Input:
-        """What the first layer reads of a batch; where it has a kernel that gathers, not yet."""
-        if self.gathers and batch.blocks and compiled.available(self.x.device):
-            known = self.estimator.first_hop is not None
-            if known or fanout.fits(batch.blocks[0]):
-                rows, first = Rows(self.x, batch.input_ids), self.backbone.layers[0]
-                with rounded(self.precision, self.x.device):
-                    return self.estimator.ahead(first, batch.blocks[0], rows)
-        if self.unread:  # the first layer reads its aggregates, which are known, and no row
-            return torch.empty(batch.input_ids.numel(), 0, device=self.x.device)
-        return (self.x if batch.whole else self.x.index_select(0, batch.input_ids)).float()
+
+class StepInputs:
+    """Makes the input of a step from its batch, reading features as the plan says."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        x: Tensor,
+        backbone: Backbone,
+        estimator: Estimator,
+        plan: StepPlan,
+        precision: str,
+    ) -> None:
+        self.graph, self.x, self.backbone, self.estimator = graph, x, backbone, estimator
+        self.plan, self.precision = plan, precision
+
+    def __call__(self, batch: Batch) -> StepInput:
+        graph = self.graph
+        objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
+        return StepInput(batch, self.features(batch), objective)
+
+    def features(self, batch: Batch) -> Input:
+        """What the first layer reads of a batch."""
+        plan, ids = self.plan, batch.input_ids
+        if 0 in plan.fused and (plan.exact_first_hop or batch.blocks[0].edges.fanout):
+            return self._gathered(batch)
+        if plan.features == UNREAD:
+            return torch.empty(ids.numel(), 0, device=self.x.device)
+        return (self.x if batch.whole else self.x.index_select(0, ids)).float()
+
+    def _gathered(self, batch: Batch) -> Rows | Combined:
+        """Rows that the first layer's kernel gathers: now, if that needs no other step's work."""
+        rows, first = Rows(self.x, batch.input_ids), self.backbone.layers[0]
+        if not self.plan.first_layer_ahead:
+            return rows
+        with autocast(self.precision, self.x.device):
+            return self.estimator.combine(0, first, batch.blocks[0], rows, records=True)
+
+
+def autocast(precision: str, device: torch.device) -> torch.autocast:
+    """A context in which a forward pass multiplies in bfloat16, if `precision` is "bf16"."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

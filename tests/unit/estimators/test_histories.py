@@ -47,7 +47,7 @@ def trainer_of(graph, case, *, backbone="gcn", first_hop=True, seed=1, training=
 
 
 def tables_of(trainer):
-    return trainer.method.estimator.tables()
+    return trainer.method.estimator.histories_by_name()
 
 
 def rows_of(trainer):
@@ -271,7 +271,7 @@ def test_a_method_may_train_twice(make_graph):
     first.epoch()
     Trainer(make_graph(num_nodes=80), make_backbone("gcnii", 7, 4), method).epoch()
     assert method.estimator.first_hop is None
-    assert not method.sampler.first_hop_known
+    assert not method.sampler.plan.exact_first_hop
 
 
 @pytest.mark.parametrize("method", ["gas", "graphfm-ob", "graphfm-delta"])

@@ -5,7 +5,7 @@ import torch
 
 from graphfm.batch import Targets
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
-from graphfm.estimators.layer_step import LayerStep
+from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
 from graphfm.runs.run import Run, build
 from graphfm.tables.device import DeviceTable
 
@@ -26,10 +26,12 @@ def test_a_whole_gradient_changes_the_gradient_and_not_the_value(make_graph):
 
     def through(beta, whole):
         estimator = AggregateMomentum(beta=(beta,), start="zero", whole_gradient=whole)
-        estimator.allocate([layer], lambda width, **_: DeviceTable(60, width))
+        specs = estimator.declare([layer], 0)
+        tables = {name: DeviceTable(60, spec.width) for name, spec in specs.items()}
+        estimator.prepare(Setup(layers=[layer], tables=tables))
         estimator.histories[0].push(torch.arange(60), torch.ones(60, layer.agg_width))
         h = graph.x[block.src_ids].requires_grad_()
-        agg = estimator.aggregate(LayerStep(0, layer, block, h, h))
+        agg = estimator.aggregate(LayerStep(0, layer, block, h, h, ForwardPass()))
         return agg.detach(), torch.autograd.grad(agg.sum(), h)[0]
 
     plain, whole, fresh = through(0.3, False), through(0.3, True), through(1.0, False)
@@ -51,7 +53,7 @@ def test_the_exact_first_hop_gives_the_halo_todays_rows(make_graph, method):
     )  # fmt: skip
     assert halo.numel() > 0
     own = trainer.graph.x[halo]
-    targets = Targets(own, own, trainer.graph.degree[halo].float(), None)
+    targets = Targets(own, own, trainer.graph.degree[halo].float())
     want = layer.update(estimator.first_hop.pull(halo), targets)
     torch.testing.assert_close(estimator.histories[0].pull(halo), want.detach())
 

@@ -8,13 +8,14 @@ from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.out_neighbors import OutNeighbors
 from graphfm.kernels import weighted_sum
 from graphfm.samplers.cluster import ClusterSampler
+from graphfm.step_plan import StepPlan
 
 ADJACENCIES = {"mean": Adjacency.mean, "symmetric": Adjacency.symmetric}
 
 
 def prepared(graph, parts, *, num_layers=2, adjacency=Adjacency.symmetric, **options):
     sampler = ClusterSampler(parts=parts, **options)
-    sampler.prepare(adjacency(graph), num_layers)
+    sampler.prepare(adjacency(graph), StepPlan(num_layers=num_layers))
     return sampler
 
 

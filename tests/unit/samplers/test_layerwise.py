@@ -8,6 +8,7 @@ from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.methods import METHODS
 from graphfm.runs.run import Run, build
 from graphfm.samplers.layerwise import LayerSampler
+from graphfm.step_plan import StepPlan
 from graphfm.training.objective import gradient_norms, node_losses
 
 
@@ -17,7 +18,9 @@ def generator(seed=0):
 
 def prepared(adjacency, *numbers, batch_size=6, num_layers=None, **options):
     sampler = LayerSampler(nodes_per_layer=numbers, batch_size=batch_size, **options)
-    sampler.prepare(adjacency, len(numbers) if num_layers is None else num_layers)
+    sampler.prepare(
+        adjacency, StepPlan(num_layers=len(numbers) if num_layers is None else num_layers)
+    )
     return sampler
 
 
@@ -90,7 +93,7 @@ def test_mvs_draws_layers_as_ladies_does(make_graph):
     graph = make_graph(num_nodes=200, num_edges=1000)
     adjacency = Adjacency.mean(graph)
     method = METHODS["mvs-gcn"](nodes_per_layer=(6,), batch_size=4)
-    method.sampler.prepare(adjacency, 1)
+    method.sampler.prepare(adjacency, StepPlan(num_layers=1))
     seeds = torch.arange(0, 12, 3)
     near = set(adjacency.block(seeds).src_ids.tolist())
     for seed in range(20):
@@ -125,7 +128,7 @@ def test_gradient_norms_are_those_of_autograd(multi_label):
 def test_nodes_of_large_gradients_come_more_often(make_graph):
     graph = make_graph()
     method = METHODS["mvs-gcn"](batch_size=5)
-    method.sampler.prepare(Adjacency.mean(graph), 1)
+    method.sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=1))
     ids, rng = graph.train_mask.nonzero().flatten(), generator()
     norms = torch.linspace(0.0, 2.0, ids.numel())
     method.sampler.snapshot(norms)

@@ -4,10 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
+from graphfm.data.graph.size import GraphSize
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.neighbor import NeighborSampler, pick, pick_distinct, uniform_of
+from graphfm.step_plan import COPIED, IN_PLACE, StepPlan
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
 DRAWS = 2000
@@ -24,7 +26,9 @@ ADJACENCIES = {"mean": Adjacency.mean, "symmetric": Adjacency.symmetric, "paper"
 
 def prepared(adjacency, *fanout, num_layers=None, batch_size=8, **options):
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, **options)
-    sampler.prepare(adjacency, len(fanout) if num_layers is None else num_layers)
+    sampler.prepare(
+        adjacency, StepPlan(num_layers=len(fanout) if num_layers is None else num_layers)
+    )
     return sampler
 
 
@@ -391,11 +395,12 @@ def test_on_a_cpu_each_node_once_and_the_same_sums(graph, kind, in_place, data):
     fanout = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
     count = data.draw(st.integers(1, graph.num_nodes))
     seeds = torch.tensor(data.draw(st.permutations(range(graph.num_nodes)))[:count])
-    sampler = prepared(adjacency, *fanout)
-    sampler.reads_in_place = in_place
+    sampler = NeighborSampler(fanout=fanout, batch_size=8)
+    plan = StepPlan(num_layers=len(fanout), features=IN_PLACE if in_place else COPIED)
+    sampler.prepare(adjacency, plan)
     batch = sampler.sample(seeds, generator(count))
     fixed = prepared_for_gpu(adjacency, *fanout).sample(seeds, generator(count))
-    assert not sampler.static_shapes
+    assert not sampler.static_shapes(GraphSize.of(graph), plan)
     assert batch.whole == in_place
     for depth, (block, other) in enumerate(zip(batch.blocks, fixed.blocks, strict=True)):
         assert block.src_ids.unique().numel() == block.src_ids.numel() == block.num_src

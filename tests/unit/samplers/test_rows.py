@@ -6,12 +6,13 @@ from graphfm.backbones import make_backbone
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.methods import Method
 from graphfm.samplers.rows import RowSampler
+from graphfm.step_plan import StepPlan
 from graphfm.training.trainer import Trainer
 
 
 def prepared(graph, batch_size):
     sampler = RowSampler(batch_size=batch_size)
-    sampler.prepare(Adjacency.mean(graph), 0)
+    sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=0))
     return sampler
 
 

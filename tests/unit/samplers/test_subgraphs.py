@@ -12,6 +12,7 @@ from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.drawing.induced_edges import InducedEdges
 from graphfm.samplers.saint import SaintSampler, _edge_chances
 from graphfm.samplers.shadow import RESTART, ShadowSampler
+from graphfm.step_plan import StepPlan
 
 KINDS = ["mean", "symmetric"]
 
@@ -63,7 +64,7 @@ def test_normalisation_is_that_of_pyg(make_graph, subgraph):
     """
     graph = make_graph()
     sampler = SaintSampler(subgraph=subgraph, budget=15, coverage=30)
-    sampler.prepare(Adjacency.mean(graph), 2)
+    sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=2))
     rng, n = generator(sampler.seed), graph.num_nodes
     node_count, edge_count = torch.zeros(n), torch.zeros(graph.num_edges)
     num_samples = total_sampled_nodes = 0
@@ -91,7 +92,7 @@ def test_normalisation_is_that_of_pyg(make_graph, subgraph):
 def test_walks_go_along_edges(make_graph):
     graph = make_graph(num_nodes=300, num_edges=900)
     sampler = SaintSampler(subgraph="walk", budget=20, walk_length=4, coverage=1)
-    sampler.prepare(Adjacency.mean(graph), 1)
+    sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=1))
     steps = sampler._walks(generator()).view(5, 20)
     known = {tuple(edge) for edge in graph.edge_index.T.tolist()}
     for here, there in pairwise(steps):
@@ -104,7 +105,7 @@ def test_edges_are_drawn_by_the_degrees_of_their_ends():
     pairs = torch.tensor([[0, 1], [0, 2], [0, 3], [0, 4], [5, 6]]).T
     graph = Graph.from_edges(pairs, torch.randn(7, 2), undirected=True)
     sampler = SaintSampler(subgraph="edge", budget=1, coverage=1)
-    sampler.prepare(Adjacency.mean(graph), 1)
+    sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=1))
     rng, rounds = generator(), 3000
     pair = sum(sampler._draw(rng).tolist() == [5, 6] for _ in range(rounds))
     want = 2 * 2 / (2 * 2 + 8 * 1.25)
@@ -133,7 +134,7 @@ def test_nodes_that_nobody_reads_are_drawn_too(subgraph):
             edges, torch.randn(40, 2), ids % 2, train_mask=ids >= 20, val_mask=ids < 20
         )
         sampler, rng = SaintSampler(subgraph=subgraph, budget=10, coverage=300), generator()
-        sampler.prepare(Adjacency.mean(graph), 1)
+        sampler.prepare(Adjacency.mean(graph), StepPlan(num_layers=1))
         totals = []
         for _ in range(300):
             batch = sampler.sample(sampler._draw(rng), rng)
@@ -158,7 +159,7 @@ def test_bad_settings_of_graphsaint_are_refused(options):
 def test_a_cluster_is_a_graph_of_its_own(make_graph, kind):
     graph = make_graph(weighted=True)
     sampler = ClusterSampler(parts=4, parts_per_batch=2, how="random", halo=False)
-    sampler.prepare(getattr(Adjacency, kind)(graph), 2)
+    sampler.prepare(getattr(Adjacency, kind)(graph), StepPlan(num_layers=2))
     batch = sampler.sample(torch.tensor([3, 1]), generator())
     alone = part_of(graph, batch.target_ids)
     want = getattr(Adjacency, kind)(alone).full_block()
@@ -186,7 +187,7 @@ def test_the_diagonal_can_be_enhanced(make_graph):
 
 def shadow(graph, kind="mean", num_layers=3, **options):
     sampler = ShadowSampler(batch_size=8, **options)
-    sampler.prepare(getattr(Adjacency, kind)(graph), num_layers)
+    sampler.prepare(getattr(Adjacency, kind)(graph), StepPlan(num_layers=num_layers))
     return sampler
 
 

@@ -32,7 +32,10 @@ def trainer_of(graph, method, **options):
 
 
 def state(trainer):
-    tables = {name: table.rows.clone() for name, table in trainer.method.estimator.tables().items()}
+    tables = {
+        name: table.rows.clone()
+        for name, table in trainer.method.estimator.histories_by_name().items()
+    }
     weights = {key: value.clone() for key, value in trainer.backbone.state_dict().items()}
     return weights, tables, trainer.rng.get_state(), torch.get_rng_state()
 
@@ -196,7 +199,7 @@ def test_rows_are_as_old_as_they_are_said_to_be(make_graph, monkeypatch, method,
     changed, pushed = torch.zeros(2, depths, 60, dtype=torch.bool)
     tables = {
         table: int(name.split(".")[1])
-        for name, table in estimator.tables().items()
+        for name, table in estimator.histories_by_name().items()
         if not name.startswith(("visits", "written"))
     }
     before = {table: table.pull(everyone) for table in tables}

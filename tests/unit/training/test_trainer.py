@@ -7,6 +7,7 @@ import torch
 from graphfm import Graph, InputError, train
 from graphfm.kernels import backend as compiled
 from graphfm.runs.run import Run, build
+from graphfm.training import loop, whole_graph
 from graphfm.training.callbacks import Callback, EpochRecord
 from graphfm.training.loop import Loop
 from graphfm.training.settings import Training
@@ -27,7 +28,7 @@ class Notes(Callback):
 
 def fit(graph, **options):
     trainer, notes = build(Run.make(**options), graph), Notes()
-    return trainer, notes, trainer.fit([notes])
+    return trainer, notes, loop.fit(trainer, [notes])
 
 
 def test_the_best_epoch_on_validation_is_kept_and_reported(make_graph):
@@ -94,7 +95,7 @@ def test_a_loss_that_explodes_ends_with_advice(make_graph):
     with torch.no_grad():
         next(iter(trainer.backbone.parameters())).fill_(math.nan)
     with pytest.raises(InputError, match="loss is nan in epoch 1; lower lr"):
-        trainer.fit()
+        loop.fit(trainer)
 
 
 def test_only_training_nodes_teach(make_graph):
@@ -234,7 +235,7 @@ def test_whoever_calls_a_method_the_settings_hold(
 
     monkeypatch.setattr(trainer, "loss", looking(trainer.loss))
     monkeypatch.setattr(type(trainer.infer), "__call__", looking(type(trainer.infer).__call__))
-    monkeypatch.setattr(trainer, "_encoded", looking(trainer._encoded))
+    monkeypatch.setattr(whole_graph, "encode_all", looking(whole_graph.encode_all))
     try:
         trainer.step(torch.arange(9))
         trainer.epoch()

@@ -19,6 +19,7 @@ class GraphSize:
     num_bytes: int
     num_scored: int  # nodes of the larger of the splits to evaluate on
     feature_bytes: int = 4  # of one number
+    max_degree: int | None = None  # None where the graph is not there yet
     still_to_come: int = 0  # bytes of them that are not in memory yet, and will be
 
     @classmethod
@@ -33,6 +34,7 @@ class GraphSize:
             num_bytes=graph.num_bytes,
             num_scored=max(int(graph.val_mask.sum()), int(graph.test_mask.sum())),
             feature_bytes=graph.x.dtype.itemsize,
+            max_degree=int(graph.degree.max()) if graph.num_nodes else 0,
         )
 
     @property

@@ -1,0 +1,25 @@
+"""The estimator that trusts its batch."""
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from graphfm.batch import Block, Rows
+from graphfm.estimators.base import Estimator
+from graphfm.kernels import fused_aggregate
+from graphfm.kernels.fused_aggregate import Combined
+from graphfm.layer import GraphLayer
+
+
+class Exact(Estimator):
+    """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
+
+    capturable: ClassVar[bool] = True
+
+    def first_layer_ahead(self, exact_first_hop: bool) -> bool:
+        return self.can_fuse()
+
+    def combine(
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+    ) -> Combined:
+        return fused_aggregate.combine(h, block, join=layer.joins, known=self._known(depth))

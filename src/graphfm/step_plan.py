@@ -1,0 +1,85 @@
+"""What a training step will do, decided once before the first step and read by every part.
+
+`training.plan_step` makes the plan. The sampler, the estimator, the trainer, the memory plan and
+the bench's floor read it; nothing of it changes while a training runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from graphfm.tables.base import TablePlan
+
+# How the features of a batch reach the first layer.
+GATHERED = "gathered by the first layer's kernel"
+IN_PLACE = "read in place from the feature table"
+UNREAD = "not read, because the first layer needs only their known aggregates"
+COPIED = "copied row by row"
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPlan:
+    """The decisions behind a step. The defaults are a plain step: exact, copied, not captured."""
+
+    num_layers: int = 0
+    device: torch.device = CPU
+    kernels: bool = False  # Triton kernels run wherever an operation has one
+    exact_first_hop: bool = False  # the first layer's aggregates are computed once for all nodes
+    features: str = COPIED  # how features reach the first layer
+    fused: frozenset[int] = frozenset()  # layers whose aggregate, blend and write are one kernel
+    first_layer_ahead: bool = False  # its aggregate needs no other step, so it is computed early
+    whole_neighborhoods: bool = False  # kernels read every neighbour of a node from the graph
+    recording_pass: bool = False  # a second pass without dropout writes the histories
+    not_captured: str | None = None  # why a step is not one CUDA graph; None: it is captured
+    tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
+
+    @property
+    def captured(self) -> bool:
+        return self.not_captured is None
+
+    def explain(self) -> list[str]:
+        """Say in words what runs where, what is captured, and why not where it is not."""
+        return [
+            f"device: {self.device.type}",
+            f"kernels: {'Triton, where an operation has a kernel' if self.kernels else 'PyTorch'}",
+            f"first hop: {self._first_hop()}",
+            f"features: {self.features}",
+            f"fused layers: {self._fused()}",
+            f"histories: {self._histories()}",
+            f"CUDA graph: {'a step is captured' if self.captured else f'no; {self.not_captured}'}",
+        ]
+
+    def _first_hop(self) -> str:
+        if not self.exact_first_hop:
+            return "aggregated in every step"
+        ahead = ", looked up while the previous step runs" if self.first_layer_ahead else ""
+        return f"aggregated once for all nodes before training{ahead}"
+
+    def _fused(self) -> str:
+        if not self.fused:
+            return "none; every layer runs its hooks one after the other"
+        numbers = ", ".join(str(depth + 1) for depth in sorted(self.fused))
+        return f"{numbers} of {self.num_layers} (one kernel aggregates and blends)"
+
+    def _histories(self) -> str:
+        if not self.tables:
+            return "none"
+        listed = ", ".join(f"{name} {table}" for name, table in self.tables.items())
+        second = "; a second pass without dropout writes them" if self.recording_pass else ""
+        return f"{listed}{second}"
+
+
+@dataclass
+class Clock:
+    """How many steps and epochs a training has taken; estimators may read it.
+
+    A captured step is replayed without Python, so an estimator that reads the clock must not be
+    `capturable`.
+    """
+
+    step: int = 0
+    epoch: int = 0

@@ -1,0 +1,104 @@
+"""Decide once what a step will do, from the graph's size, the network, the method and settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from graphfm.backbones.base import Backbone
+from graphfm.data.graph.size import GraphSize
+from graphfm.errors import InputError
+from graphfm.kernels import backend
+from graphfm.kernels.fused_aggregate import MOST_FANOUT
+from graphfm.methods import Method
+from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
+from graphfm.tables.base import TablePlan
+from graphfm.training.settings import NUMBER_TYPES, Training
+
+
+def plan_step(
+    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, settings: Training
+) -> StepPlan:
+    """Plan the steps of a training on a graph of that size. Nothing is allocated or changed."""
+    sampler, estimator, layers = method.sampler, method.estimator, backbone.layers
+    kernels = settings.kernels == "auto" and backend.available(device)
+    first_hop = estimator.exact_first_hop and backbone.begins_linear
+    features = _features(size, device, backbone, method, kernels)
+    fused = _fused_layers(size, backbone, method, kernels)
+    if first_hop and features != GATHERED:
+        fused -= {0}  # its aggregates are looked up, and no kernel is needed
+    dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
+    plan = StepPlan(
+        num_layers=len(layers),
+        device=device,
+        kernels=kernels,
+        exact_first_hop=first_hop,
+        features=features,
+        fused=fused,
+        first_layer_ahead=features == GATHERED and estimator.first_layer_ahead(first_hop),
+        whole_neighborhoods=kernels and all(layer.sums for layer in layers),
+        recording_pass=estimator.keeps_history and dropout,
+        tables={
+            name: TablePlan(
+                spec=spec,
+                num_rows=size.num_train
+                if spec.seeds_only and sampler.starts_at_training_nodes
+                else size.num_nodes,
+                dtype=torch.float32 if spec.exact else NUMBER_TYPES[settings.history],
+            )
+            for name, spec in estimator.declare(layers, int(first_hop)).items()
+        },
+    )
+    return replace(plan, not_captured=_why_not_captured(size, plan, method, settings))
+
+
+def _features(
+    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, kernels: bool
+) -> str:
+    """How features reach the first layer."""
+    first = backbone.layers[0] if backbone.begins_linear else None
+    if first is None:
+        return COPIED
+    sums_rows = first.sums and (first.joins or not first.residual) and method.estimator.can_fuse()
+    if sums_rows and kernels:
+        return GATHERED
+    if method.estimator.exact_first_hop:
+        alone = not (backbone.joins_layers or backbone.reads_h0)
+        return UNREAD if alone and first.affine() is not None else COPIED
+    fits = device.type == "cpu" and size.feature_bytes == 4  # float32, which needs no conversion
+    return IN_PLACE if sums_rows and fits and method.sampler.reads_in_place() else COPIED
+
+
+def _fused_layers(
+    size: GraphSize, backbone: Backbone, method: Method, kernels: bool
+) -> frozenset[int]:
+    """The layers whose aggregate, blend and history write are one kernel."""
+    fanouts = method.sampler.fixed_fanouts(size, len(backbone.layers))
+    if fanouts is None or not kernels or not method.estimator.can_fuse():
+        return frozenset()
+    fits = zip(backbone.layers, fanouts, strict=True)
+    return frozenset(
+        depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= MOST_FANOUT
+    )
+
+
+def _why_not_captured(
+    size: GraphSize, plan: StepPlan, method: Method, settings: Training
+) -> str | None:
+    """Why a step is not captured as a CUDA graph; None where it is."""
+    if settings.capture == "off":
+        return "capture is off"
+    reason = None
+    if plan.device.type != "cuda":
+        reason = "there is no GPU"
+    elif not method.sampler.static_shapes(size, plan):
+        reason = "the size of this method's batches changes from step to step"
+    elif not method.estimator.capturable:
+        name = type(method.estimator).__name__
+        reason = f"{name} does not declare that its step can be replayed (capturable = True)"
+    elif settings.staleness_every:
+        reason = "the age of histories is measured, which the host does"
+    if reason is not None and settings.capture == "on":
+        raise InputError(f"capture is on, but {reason}; use capture auto or off")
+    return reason
