@@ -40,7 +40,7 @@ def network(graph, name, **options):
 def make_trainer(graph, backbone, name, **options):
     options = {"batch_size": 8} | options
     training, method = Training(lr=0.02, seed=4), make_method(name, **options)
-    method.sampler.starting_ids = lambda: None  # these steps begin anywhere
+    method.sampler.starts_at_training_nodes = False  # these steps begin anywhere
     return Trainer(graph, copy.deepcopy(backbone), method, training)
 
 
@@ -51,7 +51,7 @@ def test_only_nodes_that_train_need_a_last_history(make_graph):
     for everyone in (False, True):
         method = make_method("graphfm-ib", batch_size=8, fanout=(2,))
         if everyone:
-            method.sampler.starting_ids = lambda: None
+            method.sampler.starts_at_training_nodes = False
         torch.manual_seed(1)
         trainer = Trainer(graph, network(graph, "sage"), method, Training(lr=0.02, seed=4))
         losses = [trainer.epoch() for _ in range(3)]
@@ -361,7 +361,7 @@ def test_a_beta_for_each_layer(make_graph):
 def test_a_wrong_number_of_betas_is_refused(make_graph, layers):
     graph = make_graph()
     backbone = network(graph, "sage", layers=layers)
-    with pytest.raises(InputError, match=rf"beta has 2 numbers, and {layers} would be needed"):
+    with pytest.raises(InputError, match=rf"beta has 2 numbers; expected .* or {layers}:"):
         make_trainer(graph, backbone, "graphfm-ib", beta=(0.3, 0.5))
 
 

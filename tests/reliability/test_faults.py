@@ -87,7 +87,7 @@ def test_a_checkpoint_of_another_run_is_refused(stopped, graph, tmp_path):
         start(run, graph, out=other, stop_signal=StopAfter(3))
     shutil.rmtree(stopped / "checkpoints")
     shutil.copytree(other / "checkpoints", stopped / "checkpoints")
-    with pytest.raises(InputError, match="it is of another training: its run is not this one's"):
+    with pytest.raises(InputError, match="it belongs to another training: its run differs"):
         resume(stopped, graph)
 
 
@@ -180,7 +180,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_training(
 
     monkeypatch.setattr(CheckpointStore, "write", full_once)
     train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
-    assert "no checkpoint could be written" in caplog.text
+    assert "cannot write a checkpoint" in caplog.text
     assert "No space left on device" in caplog.text
     assert differences(whole, tmp_path / "run") == []
 
@@ -317,7 +317,7 @@ def test_the_search_for_the_layer_is_announced(graph, tmp_path, monkeypatch, cap
         "weights or losses are not finite in epoch 3: to find the layer that broke first, steps "
         "up to there are taken once more"
     )
-    assert after == "going on after epoch 1, step 6"
+    assert after == "continuing after epoch 1, step 6"
 
 
 def test_without_a_folder_the_layer_is_named_too(graph, monkeypatch):

@@ -32,7 +32,7 @@ def test_one_signal_leaves_a_checkpoint_to_go_on_from(tmp_path, number, code):
     assert command.out == ""
     resumed = Command(tmp_path, "train", "--resume", "run")
     assert resumed.wait() == 0, resumed.err
-    assert "going on after epoch" in resumed.err
+    assert "continuing after epoch" in resumed.err
     assert resumed.out.startswith("test 0.")
     assert differences(tmp_path / "whole", tmp_path / "run") == []
 
@@ -47,7 +47,7 @@ def test_a_second_signal_ends_at_once_and_the_last_checkpoint_is_whole(tmp_path)
     assert command.wait() == 130, command.err
     assert "to go on: graphfm train --resume run" in command.err.splitlines()[-1]
     resumed = Command(tmp_path, "train", "--resume", "run", "--checkpoint-every", "0")
-    assert resumed.until(lambda: "going on after epoch" in resumed.err)
+    assert resumed.until(lambda: "continuing after epoch" in resumed.err)
     resumed.kill(signal.SIGTERM)
     assert resumed.wait() == 143
     assert [name for name in files(run) if "unfinished" in name] == []

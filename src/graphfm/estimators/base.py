@@ -212,7 +212,7 @@ def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[floa
     """One value for each layer, given one for all or one for each."""
     if len(values) not in (1, num_layers):
         raise InputError(
-            f"{name} has {len(values)} numbers, and {num_layers} layers have a history; "
-            f"give {num_layers} numbers, or one for all"
+            f"{name} has {len(values)} numbers; expected one for all layers, or {num_layers}: one "
+            "for each layer that has a history"
         )
     return tuple(values) if len(values) == num_layers else tuple(values) * num_layers

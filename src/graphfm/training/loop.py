@@ -50,7 +50,10 @@ class Loop:
     """Trains to the end. All that it knows is in `progress`, which a checkpointer saves."""
 
     def __init__(
-        self, trainer: Trainer, callbacks: Sequence[Callback], checkpointer: Checkpointing | None
+        self,
+        trainer: Trainer,
+        callbacks: Sequence[Callback] = (),
+        checkpointer: Checkpointing | None = None,
     ) -> None:
         self.trainer, self.callbacks, self.checkpointer = trainer, callbacks, checkpointer
         self.progress = Progress(prepare_seconds=trainer.prepare_seconds)

@@ -810,7 +810,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
 
 def test_a_step_cannot_be_captured_without_a_gpu(here):
     ended = graphfm(*TRAIN, "--device", "cpu", "--capture", "on")
-    refused(ended, "capture is on, but there is no GPU; use --capture auto or off")
+    refused(ended, "capture is on, but there is no GPU; use capture auto or off")
     assert tree(here) == set()
 
 

@@ -105,7 +105,7 @@ def test_what_goes_wrong_is_one_line(monkeypatch, capsys, error, said):
     def fail(self, callbacks=()):
         raise error
 
-    monkeypatch.setattr("graphfm.training.trainer.Trainer.fit", fail)
+    monkeypatch.setattr("graphfm.experiments.child.fit", fail)
     outcome = child.train_cell(request())
     assert outcome.status == FAILED
     assert outcome.error.startswith(said)
