@@ -1,0 +1,171 @@
+"""The plan of a step: decided once, pure, and what the parts then do."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from graphfm import InputError
+from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.data.graph.size import GraphSize
+from graphfm.estimators.aggregate_momentum import AggregateMomentum
+from graphfm.kernels import backend
+from graphfm.methods import METHODS, Method
+from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD
+from graphfm.training.plan_step import plan_step
+from graphfm.training.settings import Training
+from graphfm.training.trainer import Trainer
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def with_kernels(monkeypatch):
+    """As on a GPU where Triton works; a plan launches nothing."""
+    monkeypatch.setattr(backend, "available", lambda device: True)
+
+
+def plan(graph, method, backbone="sage", device=CPU, settings=None, **network):
+    size = GraphSize.of(graph)
+    method = METHODS[method]() if isinstance(method, str) else method
+    network = {"dropout": 0.0, **network}
+    with torch.device("meta"):
+        made = make_backbone(backbone, graph.num_features, graph.num_classes, **network)
+    return plan_step(size, device, made, method, settings or Training())
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("sign", "sgc")])
+@pytest.mark.parametrize("backbone", ["sage", "gcn", "gcnii"])
+def test_a_plan_is_pure(make_graph, method, backbone):
+    """The same inputs give the same plan, and neither method nor network is changed."""
+    graph, made = make_graph(undirected=True), METHODS[method]()
+    before = copy.deepcopy((vars(made.sampler), vars(made.estimator)))
+    assert plan(graph, made, backbone) == plan(graph, made, backbone)
+    assert (vars(made.sampler), vars(made.estimator)) == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_trainer_keeps_the_tables_of_its_plan(make_graph, method):
+    graph = make_graph(undirected=True)
+    backbone = method if method in ("sign", "sgc") else "sage"
+    trainer = Trainer(graph, make_backbone(backbone, 7, 4, layers=3), METHODS[method]())
+    tables = trainer.method.estimator.tables
+    assert tables.keys() == trainer.plan.tables.keys()
+    for name, planned in trainer.plan.tables.items():
+        rows = tables[name].rows
+        assert (rows.nbytes, rows.dtype) == (planned.num_bytes, planned.dtype)
+
+
+@pytest.mark.parametrize(
+    ("method", "backbone", "network", "wanted"),
+    [
+        ("graphsage", "sage", {}, IN_PLACE),
+        ("graphsage", "gcn", {}, IN_PLACE),
+        ("graphsage", "gcn", {"residual": True, "hidden": 7}, COPIED),  # its own row is read too
+        ("graphsage", "sage", {"dropout": 0.5, "dropout_input": True}, COPIED),
+        ("graphsage", "pna", {}, COPIED),
+        ("graphfm-ib", "sage", {}, COPIED),  # beside the known aggregate
+        ("gas", "gcn", {}, UNREAD),
+        ("gas", "sage", {}, COPIED),
+        ("full", "gcn", {}, COPIED),
+    ],
+)
+def test_how_features_reach_the_first_layer_on_a_cpu(make_graph, method, backbone, network, wanted):
+    assert plan(make_graph(), method, backbone, **network).features == wanted
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_kernels_gather_features_and_fuse_layers(make_graph):
+    graph = make_graph()
+    found = plan(graph, "graphfm-ib", device=GPU, layers=3)
+    assert (found.features, found.fused) == (GATHERED, {0, 1, 2})
+    assert found.first_layer_ahead  # its aggregates are known: no other step is needed
+    without = METHODS["graphfm-ib"](exact_first_hop=False)
+    assert not plan(graph, without, device=GPU, layers=3).first_layer_ahead
+    assert plan(graph, "graphfm-ib", "pna", device=GPU, layers=3).fused == frozenset()
+    assert plan(graph, "full", device=GPU).fused == frozenset()
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_a_fanout_too_large_for_a_kernel_is_not_fused(make_graph):
+    graph = make_graph(num_nodes=200, num_edges=30_000)
+    wide = METHODS["graphsage"](fanout=(1, 100))
+    assert plan(graph, wide, device=GPU).fused == {0}
+    few = make_graph()  # no node has so many neighbours, and a fan-out above that is cut
+    assert plan(few, wide, device=GPU).fused == {0, 1}
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_a_subclass_that_changes_a_hook_is_not_fused(make_graph):
+    class Halved(AggregateMomentum):
+        def aggregate(self, step):
+            return super().aggregate(step) / 2
+
+    sampler = NeighborSampler(fanout=(1,), batch_size=8)
+    found = plan(make_graph(), Method(sampler, Halved(beta=(0.5,))), device=GPU)
+    assert (found.fused, found.features) == (frozenset(), COPIED)
+
+
+@pytest.mark.usefixtures("with_kernels")
+@pytest.mark.parametrize(
+    ("method", "settings", "reason"),
+    [
+        ("graphfm-ib", {}, None),
+        ("graphsage", {}, None),
+        ("full", {}, None),
+        ("gas", {}, "the size of this method's batches changes"),
+        ("graphfm-ib", {"capture": "off"}, "capture is off"),
+        ("graphfm-ib", {"staleness_every": 1}, "the age of histories is measured"),
+    ],
+)
+def test_what_is_captured_and_why_not(make_graph, method, settings, reason):
+    graph = make_graph(num_nodes=3000, num_edges=4000)
+    made = METHODS[method]() if method in ("full", "gas") else METHODS[method](batch_size=8)
+    found = plan(graph, made, device=GPU, settings=Training(**settings))
+    assert found.captured == (reason is None)
+    assert reason is None or found.not_captured.startswith(reason)
+    assert any(line.startswith("CUDA graph: ") for line in found.explain())
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_an_estimator_of_ones_own_is_captured_only_if_it_says_so(make_graph):
+    class Own(AggregateMomentum):
+        capturable = False
+
+    graph = make_graph(num_nodes=3000, num_edges=4000)
+    method = Method(NeighborSampler(fanout=(1,), batch_size=8), Own(beta=(0.5,)))
+    assert "capturable" in plan(graph, method, device=GPU).not_captured
+    with pytest.raises(InputError, match="capture is on, but Own does not declare"):
+        plan(graph, method, device=GPU, settings=Training(capture="on"))
+
+
+def test_capture_without_a_gpu_is_refused(make_graph):
+    with pytest.raises(InputError, match="capture is on, but there is no GPU; use capture auto"):
+        plan(make_graph(), "full", settings=Training(capture="on"))
+
+
+@pytest.mark.parametrize("backbone", [name for name in BACKBONES if name not in ("sign", "sgc")])
+def test_dropout_makes_a_second_pass_for_histories(make_graph, backbone):
+    for dropout in (0.0, 0.5):
+        found = plan(make_graph(), "graphfm-ib", backbone, dropout=dropout)
+        assert found.recording_pass == (dropout > 0)
+        assert not plan(make_graph(), "graphsage", backbone, dropout=dropout).recording_pass
+
+
+def test_a_plan_explains_itself_in_words(make_graph):
+    lines = plan(make_graph(), "graphfm-ib", dropout=0.5).explain()
+    assert "first hop: aggregated once for all nodes before training" in lines
+    assert "CUDA graph: no; there is no GPU" in lines
+    (histories,) = (line for line in lines if line.startswith("histories: "))
+    assert "aggregate.1 [20 x 128] float32 on the device" in histories
+    assert histories.endswith("a second pass without dropout writes them")
+    assert "histories: none" in plan(make_graph(), "graphsage").explain()
+
+
+def test_a_size_that_is_not_known_yet_clamps_no_fanout(make_graph):
+    graph, sampler = make_graph(), NeighborSampler(fanout=(1000,), batch_size=8)
+    known = GraphSize.of(graph)
+    assert sampler.fixed_fanouts(replace(known, max_degree=None), 2) == (1000, 1000)
+    assert sampler.fixed_fanouts(known, 2) == (int(graph.degree.max()),) * 2
