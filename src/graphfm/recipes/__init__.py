@@ -1,7 +1,7 @@
 """The settings behind the paper's tables and figures, as runs.
 
 Imported by: `experiments`, `cli`.
-May import: `errors`, `backbones`, `methods`, `runs`.
+May import: every earlier room, runs and before.
 """
 
 import difflib
