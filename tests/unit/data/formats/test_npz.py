@@ -485,6 +485,23 @@ def test_meta_that_is_no_text(path, meta, reason):
     refused(write(path, meta=meta), reason)
 
 
+# What is not used
+
+
+def test_arrays_that_are_not_used_are_named_in_one_warning(path, caplog):
+    write(path, edge_attr=np.ones((4, 2)), edge_type=np.zeros(4), split=np.array(["a"]))
+    assert Graph.from_npz(path).num_edges == 4
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("graphfm", "WARNING")
+    assert record.getMessage().startswith(f"{path}: edge_attr, edge_type, split are not used")
+
+
+def test_a_file_whose_arrays_are_all_used_is_read_without_a_warning(path, caplog):
+    graph().save(path)
+    Graph.from_npz(path)
+    assert caplog.records == []
+
+
 # Quantised features
 
 

@@ -343,6 +343,17 @@ def test_from_pyg_takes_many_float_labels():
     assert Graph.from_pyg(data).y.tolist() == [[0, 1], [1, 1]]
 
 
+def test_what_pyg_data_holds_and_a_graph_does_not_use_is_named(caplog):
+    data = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    Graph.from_pyg(data)
+    assert caplog.records == []
+    data.edge_attr = torch.ones(1, 3)
+    assert Graph.from_pyg(data).num_edges == 1
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("graphfm", "WARNING")
+    assert record.getMessage().startswith("the PyG data: edge_attr is not used")
+
+
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
