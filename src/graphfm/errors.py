@@ -1,5 +1,5 @@
-"""The one error type for mistakes a user can mend."""
+"""The error type for mistakes that a user can fix."""
 
 
 class InputError(ValueError):
-    """What was got, what was expected, what to do. The command line prints it as one line."""
+    """Says what was got, what was expected and what to do. The command line prints one line."""

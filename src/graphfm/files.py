@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writes, locks, folders of caches and data, and checks before reading or writing."""
 
 import errno
 import json
@@ -13,29 +13,29 @@ from typing import Any
 
 from graphfm.errors import InputError
 
-# What `atomic_path` writes to, and what safetensors writes beside that before it renames it.
+# Temporary names of `atomic_path`, and of safetensors, which writes next to its target first.
 UNFINISHED = re.compile(r"\..*\.\d+\.unfinished|\.tmp\w{6}")
 log = logging.getLogger("graphfm")
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends without an error.
+    """Give a temporary path to write to; it replaces `path` if the block ends without an error.
 
-    It is on the disk before it takes that place, and stays there: it outlives a loss of power.
+    Both the file and its name are flushed to disk, so the result survives a power failure.
     """
     if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+        raise InputError(f"cannot write {path}: no such folder {path.parent}; create it first")
     if path.exists() and not path.is_file():
         raise InputError(f"cannot write {path}: it is not a file; choose another name")
     try:
-        path = path.resolve()  # a link stays a link, and what it leads to is replaced
-    except RuntimeError:  # of Python before 3.13
+        path = path.resolve()  # a symbolic link stays, and its target is replaced
+    except RuntimeError:  # a link to itself, in Python before 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
     unfinished = path.parent / f".{path.name}.{os.getpid()}.unfinished"
     try:
         yield unfinished
-        os.chmod(unfinished, 0o666 & ~_umask())  # some writers make private files
+        os.chmod(unfinished, 0o666 & ~_umask())  # some writers create private files
         _sync(unfinished)
         os.replace(unfinished, path)
         _sync(path.parent)
@@ -44,63 +44,63 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
-    """Make a folder, and those above it, that outlive a loss of power."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
+    """Create a folder and its parents, and flush their names to disk."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=exist_ok)
-    for place in missing:
-        _sync(place.parent)
+    for folder in missing:
+        _sync(folder.parent)
 
 
 @contextmanager
 def folder_for(path: Path) -> Iterator[None]:
-    """A folder to write to; it, and those above it, are gone again where nothing was written."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
+    """Create a folder and its parents for a block; remove those that stay empty."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
         yield
     finally:
-        for place in missing:
+        for folder in missing:
             with suppress(OSError):  # it is not empty
-                place.rmdir()
+                folder.rmdir()
 
 
 def disk_error(error: Exception) -> OSError:
-    """What safetensors says of a disk, as Python says it."""
+    """Turn an error that safetensors raises about a disk into Python's OSError."""
     text = " ".join(str(error).split())
-    if found := re.search(r"os error (\d+)", text):
-        return OSError(int(found[1]), os.strerror(int(found[1])))
+    if code := re.search(r"os error (\d+)", text):
+        return OSError(int(code[1]), os.strerror(int(code[1])))
     return OSError(text)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a process that was killed had begun to write to a folder; nobody may be at it."""
+    """Remove the temporary files of a killed process; no other process may use the folder."""
     for path in folder.iterdir():
         if UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def check_file(path: Path) -> None:
-    """Refuse what has no end, or never begins, in the place of a file: a device, a pipe."""
+    """Refuse a device, a pipe or a folder, which cannot be read like a file."""
     if path.exists() and not path.is_file():
         raise InputError("it is not a file")
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds, of which nothing is believed yet."""
+    """Read a JSON file; the caller must check what it holds."""
     check_file(path)
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def cache_folder(name: str) -> Path:
-    """Where things of a kind are kept: in $GRAPHFM_CACHE, or else in the user's cache folder."""
+    """A folder inside $GRAPHFM_CACHE, or inside `graphfm` in the user's cache folder."""
     user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(os.environ.get("GRAPHFM_CACHE") or Path(user, "graphfm")) / name
 
 
 def data_folder(root: str | Path | None = None) -> Path:
-    """Where datasets are: at `root`, in $GRAPHFM_DATA, or else in the user's cache folder.
+    """The folder of all datasets: `root`, $GRAPHFM_DATA, or a folder in the user's cache.
 
-    $GRAPHFM_CACHE has no say in it: a cache may be emptied, and datasets took hours to get.
+    $GRAPHFM_CACHE does not matter here: a cache may be emptied, but datasets took hours to fetch.
     """
     user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(root or os.environ.get("GRAPHFM_DATA") or Path(user, "graphfm", "data"))
@@ -108,74 +108,74 @@ def data_folder(root: str | Path | None = None) -> Path:
 
 @contextmanager
 def sole_user(folder: Path) -> Iterator[None]:
-    """A folder for this process alone, however it ends; refuses one that another process uses."""
+    """Lock a folder for this process; refuse one that another process uses."""
     try:
         import fcntl
-    except ImportError:  # not on Windows
+    except ImportError:  # Windows has no fcntl
         yield
         return
-    place = os.open(folder, os.O_RDONLY)  # the folder itself: no file of locks is left behind
+    handle = os.open(folder, os.O_RDONLY)  # locks the folder itself, so no lock file remains
     try:
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"another process works on {folder}; wait until it ends, or choose another folder"
+                f"another process uses {folder}; wait until it ends, or choose another folder"
             ) from None
         except OSError:  # a file system without locks
-            log.info("%s cannot be locked: let no other process use it", folder)
+            log.info("%s cannot be locked; do not let another process use it", folder)
         yield
     finally:
-        os.close(place)
+        os.close(handle)
 
 
 @contextmanager
 def locked(path: Path, waiting: str) -> Iterator[None]:
-    """One process at a time comes past here; another one says why it waits, and waits.
+    """Let one process at a time into the block; the others log `waiting` and wait.
 
-    A folder is locked itself; a file is made for it, and stays.
+    If `path` is not a folder, it is created as a lock file and stays.
     """
     try:
         import fcntl
-    except ImportError:  # not on Windows, where nobody waits
+    except ImportError:  # Windows has no fcntl
         yield
         return
-    place = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             log.info(waiting)
-            fcntl.flock(place, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks, where nobody waits
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
             pass
         yield
     finally:
-        os.close(place)  # the lock ends with it, or with the process
+        os.close(handle)  # this releases the lock; so does the end of the process
 
 
 def check_room(folder: Path, num_bytes: int) -> None:
-    """Refuse what the disk has no room for."""
+    """Refuse to write more than the disk has room for."""
     free = shutil.disk_usage(folder).free
     if num_bytes > free:
         raise InputError(
-            f"{num_bytes:,} bytes are to be written to {folder}, where {free:,} are free; "
-            "make room, or choose another folder"
+            f"{folder} needs {num_bytes:,} bytes, but only {free:,} are free; make room, or choose "
+            "another folder"
         )
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    if os.name != "posix":  # Windows opens no folders
+    """Wait until a file, or the names in a folder, are on disk."""
+    if os.name != "posix":  # Windows cannot open folders
         return
-    place = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(place)
+        os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not supported by the file system
             raise
     finally:
-        os.close(place)
+        os.close(handle)
 
 
 def _umask() -> int:

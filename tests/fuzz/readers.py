@@ -20,11 +20,11 @@ from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.state import tensors_of
 from graphfm.checkpointing.store import CheckpointStore, _digest, _sha256
-from graphfm.data.formats import mapped_folder as stored
 from graphfm.data.matrix import partition
 from graphfm.data.matrix.hop_files import HopFiles
 from graphfm.data.sources import build as building
 from graphfm.data.sources import fetch as fetching
+from graphfm.data.sources import mapped_folder as stored
 from graphfm.data.sources.catalog import CATALOG
 from graphfm.experiments.store import Store
 from graphfm.runs.execute import explained

@@ -59,7 +59,7 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
     second.mkdir()
     other = Command(second, "train", "--resume", tmp_path / "run")
     assert other.wait() == 2
-    assert f"another process works on {tmp_path / 'run'}; wait" in other.err
+    assert f"another process uses {tmp_path / 'run'}; wait" in other.err
     assert command.process.is_alive()
     command.kill()
     command.process.join()

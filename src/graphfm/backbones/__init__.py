@@ -1,4 +1,8 @@
-"""Backbones by name. A new one is a file here and a line below."""
+"""Backbones: the networks, as stacks of layers. A new one is a file here and a line below.
+
+Imported by: `methods`, `training` and every later room.
+May import: every earlier room, estimators and before.
+"""
 
 from collections.abc import Mapping
 from typing import Any

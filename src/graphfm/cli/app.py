@@ -11,7 +11,8 @@ import typer
 from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare
 from graphfm.cli.datasets import datasets
-from graphfm.cli.listing import backbones, info, methods
+from graphfm.cli.info import info
+from graphfm.cli.listing import backbones, methods
 from graphfm.cli.output import Interrupted
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict

@@ -1,4 +1,4 @@
-"""graphfm datasets, datasets fetch, datasets check"""
+"""The commands `graphfm datasets`, `datasets fetch` and `datasets check`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,26 +8,26 @@ import typer
 from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
-from graphfm.data.formats.mapped_folder import check_digests, stored_folder
 from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.sources import catalog
 from graphfm.data.sources.catalog import CATALOG, Source, Statistics
 from graphfm.data.sources.fetch import Missing, fetch, files_folder, is_here
+from graphfm.data.sources.mapped_folder import check_digests, stored_folder
 from graphfm.errors import InputError
 from graphfm.files import data_folder
 from graphfm.memory import size
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help=f"{', '.join(CATALOG)}; or NAME:raw, unprepared.")
+    str, typer.Argument(metavar="NAME", help=f"{', '.join(CATALOG)}, or NAME:raw (not prepared).")
 ]
 Root = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of all datasets. Elsewhere, say it with GRAPHFM_DATA.",
+        help="Folder of all datasets. Other commands read it from GRAPHFM_DATA.",
         show_default="$GRAPHFM_DATA, or graphfm/data in the user's cache",
     ),
 ]
-SHARE = 0.006  # what a printed share of the split may be off by: papers round them
+TOLERANCE = 0.006  # of the printed shares of a split, which are rounded
 
 datasets = typer.Typer(
     invoke_without_command=True,
@@ -47,14 +47,14 @@ def _list(context: typer.Context, json: Json = False) -> None:
             [{"name": key, "about": about, "here": here[key]} for key, about in DATASETS.items()]
         )
         return
-    note = {True: "here", False: "not here"}
+    status = {True: "fetched", False: "not fetched"}
     print_rows(
-        (name, f"{about} [{note[here[name]]}]" if name in CATALOG else about)
+        (name, f"{about} [{status[here[name]]}]" if name in CATALOG else about)
         for name, about in DATASETS.items()
     )
     typer.echo(
-        "\nAny FILE.npz is a dataset too. 'synthetic:NAME:0.1' is a tenth of the size.\n"
-        f"What is not here is got by 'graphfm datasets fetch NAME', into {data_folder()}."
+        "\nA FILE.npz can be used as a dataset too. 'synthetic:NAME:0.1' has a tenth of the size.\n"
+        f"'graphfm datasets fetch NAME' downloads a dataset into {data_folder()}."
     )
 
 
@@ -62,18 +62,18 @@ def _list(context: typer.Context, json: Json = False) -> None:
 def fetch_command(name: Name, root: Root = None, json: Json = False) -> None:
     """Download a dataset of the paper and prepare it for training.
 
-    Files that are in place already are not downloaded.
-    A download or a preparation that broke off goes on when the command is given again.
+    Files that are already there are not downloaded again.
+    If a download is interrupted, run the command again to continue it.
     """
     try:
         with TransferBar() as bar:
             folder = fetch(name, root, bar.tell)
     except Missing as error:
-        for path, url in error.places:
-            say(f"put {url}\n as {path}")
+        for path, url in error.files:
+            say(f"save {url}\n  as {path}")
         raise InputError(
-            f"{error.reason}; get the files above by other means, put them where it says, and run "
-            f"{error.command} again"
+            f"{error.reason}; download the files above yourself, save them under the names above, "
+            f"and run {error.command} again"
         ) from None
     graph = load(name, root=root)
     if json:
@@ -90,8 +90,8 @@ def fetch_command(name: Name, root: Root = None, json: Json = False) -> None:
 
 @datasets.command("check")
 def check_command(name: Name, root: Root = None, json: Json = False) -> None:
-    """Read all of a dataset's arrays, and hold its statistics against those that were published."""
-    source = catalog.find(name, "check")
+    """Verify the arrays of a dataset, and compare its statistics with the published ones."""
+    source = catalog.find(name)
     graph = load(name, root=root)
     with TransferBar() as bar:
         check_digests(stored_folder(source, files_folder(source, root)), bar.tell)
@@ -107,12 +107,12 @@ def check_command(name: Name, root: Root = None, json: Json = False) -> None:
             typer.echo(f"\n{source.remark}")
     if wrong := [row["what"] for row in rows if not row["agrees"]]:
         raise InputError(
-            f"{name} is not what was published: {', '.join(wrong)} differ; get its files again"
+            f"{name} is not the published dataset: {', '.join(wrong)} differ; download it again"
         )
 
 
 def _compare(source: Source, graph: Graph) -> list[dict[str, Any]]:
-    """Paper, publisher and what is here, side by side."""
+    """Compare the graph with the numbers of the paper and of the publisher."""
     here = _sizes(graph)
     raw_edges = graph.meta["raw_edges"]
     counted = {
@@ -153,7 +153,7 @@ def _printed(statistics: Statistics) -> dict[str, Any]:
 def _agrees(published: float | None, here: float) -> bool:
     if published is None or isinstance(published, int):
         return published in (None, here)
-    return abs(published - here) <= SHARE
+    return abs(published - here) <= TOLERANCE
 
 
 def _sizes(graph: Graph) -> dict[str, int]:

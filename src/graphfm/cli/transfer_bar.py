@@ -1,4 +1,4 @@
-"""A bar per file that comes and per step of preparation; silent where nobody watches."""
+"""A progress bar per download and per step of preparation; silent without a terminal."""
 
 import sys
 
@@ -9,6 +9,8 @@ from graphfm.cli.progress import Bars
 
 
 class TransferBar(Bars):
+    """Bars on stderr, one per file or step."""
+
     def __init__(self) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -21,7 +23,7 @@ class TransferBar(Bars):
         self.tasks: dict[str, TaskID] = {}
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """So much of it is done; a total of 0 is not known."""
+        """Update the bar of `what`; a total of 0 means that it is not known."""
         if what not in self.tasks:
             self.tasks[what] = self.progress.add_task(what)
         self.progress.update(self.tasks[what], completed=done, total=total or done)

@@ -1,4 +1,4 @@
-"""Graphs made by dice: communities, power-law degrees, features that need their neighbours."""
+"""Random graphs with communities, power-law degrees and features that need aggregation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.memory import available_memory
 
-EDGES_AT_ONCE = 1 << 26  # bounds the memory that drawing takes beside the graph itself
+EDGES_AT_ONCE = 1 << 26  # bounds the memory needed beside the graph itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Shape:
     multi_label: bool = False
 
     def times(self, scale: float) -> Shape:
-        """The same shape with so many times the nodes and edges."""
+        """Return the same shape with the numbers of nodes and edges multiplied by `scale`."""
         if not 0 < scale < math.inf:
             raise InputError(f"the scale is {scale}; expected a number above 0")
         num_pairs = max(round(self.num_edges * scale) // 2, 1)
@@ -38,14 +38,14 @@ class Shape:
         )
 
     def num_bytes(self, dtype: torch.dtype = torch.float32) -> int:
-        """What a graph of this shape takes."""
+        """Size of a graph of this shape."""
         labels = self.num_classes if self.multi_label else 8
         per_node = self.num_features * dtype.itemsize + labels + 8 + 3  # offsets and masks
         return self.num_nodes * per_node + 8 + 4 * self.num_edges
 
 
-# Table 1 of the paper. It counts each undirected edge once, Flickr's excepted, which it counts both
-# ways. papers100M is not in the paper; its labelled nodes are 1.4 % of all.
+# Table 1 of the paper, which counts each undirected edge once, but those of Flickr twice.
+# papers100M is not in the paper; 1.4 % of its nodes are labelled.
 SHAPES: Mapping[str, Shape] = {
     "small": Shape(
         num_nodes=10_000, num_edges=200_000, num_features=64, num_classes=10,
@@ -77,11 +77,11 @@ SHAPES: Mapping[str, Shape] = {
     ),
 }  # fmt: skip
 
-COMMUNITIES_PER_CLASS = 3  # a class is no single blob, so its boundary must be learned
-TYPICAL_LABELS = 6  # of a community, where a node has many
+COMMUNITIES_PER_CLASS = 3  # so that a class is not one cluster and its boundary must be learned
+TYPICAL_LABELS = 6  # per community, in multi-label graphs
 LATENT_WIDTH = 16  # dimensions in which communities differ
-POWER = 2.5  # of the degree distribution
-LABEL_CHANCE = (0.9, 0.01)  # multi-label: of a label its community has, and of any other
+POWER = 2.5  # exponent of the degree distribution
+LABEL_CHANCE = (0.9, 0.01)  # multi-label: of a typical label of the community, of any other
 
 
 def synthetic(
@@ -94,12 +94,12 @@ def synthetic(
     dtype: torch.dtype = torch.float32,
     device: str | torch.device = "cpu",
 ) -> Graph:
-    """A random undirected graph of the given shape, times `scale`, in linear time.
+    """Draw a random undirected graph of the given shape, times `scale`, in linear time.
 
-    Half-edges are dealt by power-law weights; an edge stays inside its community with chance
-    `homophily`, and otherwise ends anywhere. A node's features are its community's position
-    times `signal` plus noise of 1 per dimension: a node alone says little, the mean over many
-    neighbours a lot, one neighbour something between. Same seed and kind of device, same graph.
+    The number of edges that a node starts follows a power law. An edge stays inside its community
+    with probability `homophily` and otherwise ends anywhere. Features are the position of the
+    community times `signal`, plus noise of deviation 1: one node says little about its class, the
+    mean over many neighbours a lot. Equal seeds give equal graphs on the same kind of device.
     """
     name, shape = (shape, shape_of(shape)) if isinstance(shape, str) else ("synthetic", shape)
     if not 0 <= homophily <= 1:
@@ -129,22 +129,22 @@ def synthetic(
 
 def shape_of(name: str) -> Shape:
     if name not in SHAPES:
-        raise InputError(f"there is no synthetic shape {name!r}; there is {', '.join(SHAPES)}")
+        raise InputError(f"unknown synthetic shape {name!r}; choose one of {', '.join(SHAPES)}")
     return SHAPES[name]
 
 
 def _check_memory(shape: Shape, dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse what cannot fit before anything is allocated."""
-    drawing = shape.num_nodes * 40 + shape.num_edges * 30  # gone before there are features
-    need = max(shape.num_bytes(dtype), drawing)
+    """Refuse a graph that cannot fit before anything is allocated."""
+    drawing = shape.num_nodes * 40 + shape.num_edges * 30  # freed before the features are drawn
+    needed = max(shape.num_bytes(dtype), drawing)
     if device.type == "cuda":
-        there = torch.cuda.get_device_properties(device).total_memory
+        available = torch.cuda.get_device_properties(device).total_memory
     else:
-        there = available_memory()
-    if need > there:
+        available = available_memory()
+    if needed > available:
         raise InputError(
-            f"a graph of {shape.num_nodes:,} nodes and {shape.num_edges:,} edges takes "
-            f"{need / 2**30:.0f} GiB to make, and the {device.type} has {there / 2**30:.0f} GiB; "
+            f"making a graph of {shape.num_nodes:,} nodes and {shape.num_edges:,} edges takes "
+            f"{needed / 2**30:.0f} GiB, but the {device.type} has {available / 2**30:.0f} GiB; "
             "use a smaller scale"
         )
 
@@ -152,23 +152,23 @@ def _check_memory(shape: Shape, dtype: torch.dtype, device: torch.device) -> Non
 def _draw_edges(
     community: Tensor, num_communities: int, num_pairs: int, homophily: float, rng: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """CSR of `num_pairs` undirected edges, without sorting more than one number per pair."""
+    """Draw `num_pairs` undirected edges as CSR; only one number per pair is sorted."""
     device, n = community.device, community.numel()
     ids = torch.arange(n, dtype=torch.int32, device=device)
     share = 1 - torch.rand(n, generator=rng, device=device, dtype=torch.float64)
     share = share.pow(-1 / (POWER - 1)).clamp(max=n**0.5).cumsum(0)
     ends = (share * (num_pairs / share[-1])).round().long()
     ends[-1] = num_pairs
-    own = ends.diff(prepend=ends.new_zeros(1))  # edges each node deals out itself
+    own = ends.diff(prepend=ends.new_zeros(1))  # edges that each node starts
     first = ids.repeat_interleave(own, output_size=num_pairs)
     second = _draw_partners(first, own, community, num_communities, homophily, rng)
     received, order = second.sort(stable=True)
     indptr = offsets(own + torch.bincount(received, minlength=n))
     indices = torch.empty(2 * num_pairs, dtype=torch.int32, device=device)
-    # a row holds the partners its node dealt to, then those who dealt to it
-    place = torch.arange(num_pairs, device=device)
-    indices[place + (indptr[:-1] - offsets(own)[:-1])[first]] = second
-    indices[place + (indptr[1:] - torch.bincount(received, minlength=n).cumsum(0))[received]] = (
+    # A row holds first the ends of the edges that its node starts, then the starts of the others.
+    pair = torch.arange(num_pairs, device=device)
+    indices[pair + (indptr[:-1] - offsets(own)[:-1])[first]] = second
+    indices[pair + (indptr[1:] - torch.bincount(received, minlength=n).cumsum(0))[received]] = (
         first[order]
     )
     return indptr, indices
@@ -182,7 +182,7 @@ def _draw_partners(
     homophily: float,
     rng: torch.Generator,
 ) -> Tensor:
-    """The other end of each edge: a node picked as often as it deals, near or anywhere."""
+    """Draw the other end of each edge, in the same community or anywhere, by power-law weight."""
     device, n = first.device, own.numel()
     members = torch.argsort(community, stable=True)
     deck = members.int().repeat_interleave(own[members], output_size=first.numel())
@@ -224,7 +224,7 @@ def _draw_features(
     dtype: torch.dtype,
     rng: torch.Generator,
 ) -> Tensor:
-    """Position of the community in a few hidden dimensions, seen through noise in all of them."""
+    """Map the position of each community in a latent space to the features, and add noise."""
     latent = torch.randn(num_communities, LATENT_WIDTH, generator=rng, device=rng.device)
     basis = torch.randn(LATENT_WIDTH, width, generator=rng, device=rng.device)
     center = signal * latent @ torch.nn.functional.normalize(basis, dim=1)

@@ -1,1 +1,5 @@
-"""How far what a method works with is from the truth: stale rows, wrong gradients."""
+"""Diagnostics: how far a method's estimates are from the exact values, such as of gradients.
+
+Imported by: `experiments`, `cli`.
+May import: every earlier room, recipes and before.
+"""

@@ -1,4 +1,8 @@
-"""The settings behind the paper's tables, as runs."""
+"""The settings behind the paper's tables and figures, as runs.
+
+Imported by: `experiments`, `cli`.
+May import: every earlier room, runs and before.
+"""
 
 import difflib
 from collections.abc import Mapping
@@ -13,15 +17,16 @@ TABLES = {"table2": table2, "table3": table3, "table4": table4, "figure2": figur
 
 @cache
 def recipes() -> Mapping[str, Recipe]:
-    """Every recipe by its name, in the order of the paper."""
-    found = [recipe for table in TABLES.values() for recipe in table.recipes()]
-    assert len({recipe.name for recipe in found}) == len(found)
-    return {recipe.name: recipe for recipe in found}
+    """Return every recipe by its name, in the order of the paper."""
+    all_recipes = [recipe for table in TABLES.values() for recipe in table.recipes()]
+    assert len({recipe.name for recipe in all_recipes}) == len(all_recipes)
+    return {recipe.name: recipe for recipe in all_recipes}
 
 
 def recipe_of(name: str) -> Recipe:
+    """Return the recipe called `name`."""
     if name not in recipes():
         near = difflib.get_close_matches(name, recipes(), n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
-        raise InputError(f"there is no recipe {name!r}; 'graphfm recipes' lists them{meant}")
+        raise InputError(f"unknown recipe {name!r}; 'graphfm recipes' lists all names{meant}")
     return recipes()[name]

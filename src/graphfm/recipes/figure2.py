@@ -1,6 +1,6 @@
-"""Figure 2: score by number of neighbours, and by number of layers.
+"""Figure 2: scores by number of neighbours and by number of layers.
 
-The paper prints no numbers for it.
+The paper prints no numbers for this figure.
 """
 
 from collections.abc import Iterator

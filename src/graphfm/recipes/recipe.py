@@ -1,4 +1,4 @@
-"""What a recipe is."""
+"""A recipe: the run behind one number of the paper, and that number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from graphfm.backbones import BACKBONES
 from graphfm.methods import METHODS
 from graphfm.runs.run import Run, backbone_of, known_name, options_of
 
-# The paper's code: histories from zero, no exact first hop, sums of what a batch sees as they are.
+# As in the paper's code: histories start at zero, the first hop is sampled, and a partial sum over
+# the neighbours inside a batch is not rescaled.
 AS_PUBLISHED = {"exact_first_hop": False}
 AS_PUBLISHED_IB = {**AS_PUBLISHED, "start": "zero"}
 AS_PUBLISHED_OB = {**AS_PUBLISHED, "start": "zero", "partial": "sum"}
@@ -19,24 +20,24 @@ TWIN = "same-tuning"
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A run, and what the paper has for it."""
+    """A run, and what the paper reports for it."""
 
     name: str
-    row: str  # of the table
+    row: str  # label in the table
     run: Run
     paper: float | None = None  # test score, 0 to 1
     paper_std: float | None = None
     paper_mebibytes: int | None = None
     paper_seconds: float | None = None  # per epoch
     paper_staleness: tuple[float, ...] = ()
-    chosen: tuple[str, ...] = ()  # what no source tells, and was chosen here
+    chosen: tuple[str, ...] = ()  # settings that no source gives, so we chose them
 
     @property
     def table(self) -> str:
         return self.name.partition("-")[0]
 
     def options(self, **given: Any) -> dict[str, Any]:
-        """Flat options of the run, with those given in their place; None is not given."""
+        """Return the run's options in one dictionary, overridden by those `given` and not None."""
         given = {name: value for name, value in given.items() if value is not None}
         flat, run = self._flat(), self.run
         method = given.get("method", run.method)
@@ -45,20 +46,23 @@ class Recipe:
             given = {"backbone": own, **given}
         backbone = given.get("backbone", run.backbone)
         known_name("backbone", backbone, BACKBONES)
-        if (method, backbone) != (run.method, run.backbone):  # who may not take all of them
+        if (method, backbone) != (
+            run.method,
+            run.backbone,
+        ):  # others have other options
             kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
             flat = {name: value for name, value in flat.items() if name in kept}
         return {**flat, **given}
 
     def departure(self, options: Mapping[str, Any]) -> str | None:
-        """How a run with `options` is not of this recipe any more; None where it still is."""
+        """Explain why a run with `options` no longer follows this recipe; None if it does."""
         here, run = (options["method"], options["backbone"]), self.run
         if here == (run.method, run.backbone):
             return None
         left = ", ".join(name for name in self._flat() if name not in options)
         return (
-            f"{self.name} is of {run.method} on {run.backbone}; with {here[0]} on {here[1]} it is "
-            f"no row of the paper{f', and goes without {left}' if left else ''}"
+            f"{self.name} is a run of {run.method} on {run.backbone}; with {here[0]} on {here[1]} "
+            f"it is not a row of the paper{f', and {left} are left out' if left else ''}"
         )
 
     def _flat(self) -> dict[str, Any]:
@@ -76,5 +80,5 @@ class Recipe:
 def recipe(
     name: str, row: str, options: Mapping[str, Any], *, chosen: tuple[str, ...] = (), **paper: Any
 ) -> Recipe:
-    """A recipe of flat options; what is said of an option nobody takes is refused at once."""
+    """Make a recipe from options in one dictionary; an option that does not exist is refused."""
     return Recipe(name=name, row=row, run=Run.make(**options), chosen=chosen, **paper)

@@ -1,8 +1,8 @@
 """Table 2: test scores of all backbones on five datasets.
 
-One function per network and dataset. GNNAutoScale's settings are those of its code, GraphFM-OB's
-those of the paper's code, which differ in more than beta; the `same-tuning` recipe is GNNAutoScale
-with GraphFM-OB's settings. Of GraphFM-IB only one setting is known, that of Reddit.
+There is one function per network and dataset. GNNAutoScale's settings come from its own code, those
+of GraphFM-OB from the paper's code, and they differ in more than beta. So each `same-tuning` recipe
+runs GNNAutoScale with GraphFM-OB's settings. For GraphFM-IB only the settings for Reddit are known.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from graphfm.recipes.recipe import AS_PUBLISHED, AS_PUBLISHED_IB, AS_PUBLISHED_O
 from graphfm.recipes.recipe import recipe as make
 
 Options = dict[str, Any]
-REFRESHED = {"refresh_histories": True, "patience": 0}  # as that code does, after every epoch
+REFRESHED = {"refresh_histories": True, "patience": 0}  # as in that code, after every epoch
 HALF = {"parts": 200, "parts_per_batch": 100}
 FLICKR = {"parts": 24, "parts_per_batch": 12}
 YELP = {"parts": 40, "parts_per_batch": 5, "steps_per_epoch": 4}
@@ -21,7 +21,7 @@ UNSHARED = "shared_weights (no)"
 
 
 def recipes() -> Iterator[Recipe]:
-    """Every cell that the paper fills, and the twins."""
+    """Yield every cell of the table, and the `same-tuning` recipes."""
     for function in (
         sage_flickr, sage_reddit, sage_yelp, sage_arxiv, sage_products,
         gcn_flickr, gcn_reddit, gcn_yelp, gcn_arxiv, gcn_products,
@@ -43,7 +43,7 @@ def _parts(
     chosen: tuple[str, ...] = (),
     chosen_ob: tuple[str, ...] = (),
 ) -> list[Recipe]:
-    """GNNAutoScale, GraphFM-OB, and GNNAutoScale tuned like GraphFM-OB."""
+    """Return GNNAutoScale, GraphFM-OB, and GNNAutoScale tuned like GraphFM-OB."""
     base = {"dataset": dataset, "backbone": backbone, **REFRESHED, **common}
     tuned = {**base, **ob}
     name, row = f"table2-{backbone}-{dataset}", f"{backbone}, GNNAutoScale"
@@ -155,7 +155,7 @@ def pna_flickr() -> list[Recipe]:
 
 
 def pna_reddit() -> list[Recipe]:
-    """The published network joins the rows of all layers, and its code leaves momentum out."""
+    """The published network concatenates all layers, and its code does not use momentum."""
     common = {**_pna(3, 128, ("mean", "max")), **BATCH_NORM, "dropout_input": True, **HALF}
     common |= {"jump": True, "residual": True, "clip": 1.0, "epochs": 400}
     return _parts(
@@ -187,7 +187,7 @@ def pna_products() -> list[Recipe]:
     )  # fmt: skip
 
 
-PUBLISHED_IB: Mapping[str, Any] = {  # the one example of the paper's code, on Reddit
+PUBLISHED_IB: Mapping[str, Any] = {  # the only example in the paper's code, on Reddit
     "hidden": 256, "dropout": 0.0, "batch_size": 512, "lr": 0.001, "schedule": "step",
     "epochs": 110, "patience": 0, "eval_every": 10,
 }  # fmt: skip
@@ -202,7 +202,7 @@ def _sampled(
     layers: int = 4,
     chosen: tuple[str, ...] = (),
 ) -> list[Recipe]:
-    """GraphSAGE [25, 10], GraphFM-IB with 2 neighbours, and GraphSAGE tuned like that."""
+    """Return GraphSAGE [25, 10], GraphFM-IB with 2 neighbours, and GraphSAGE tuned like it."""
     base = {"dataset": dataset, "backbone": "sage", **PUBLISHED_IB}
     few = {**base, "layers": layers, "fanout": (2,)}
     momentum = {**few, **AS_PUBLISHED_IB, "method": "graphfm-ib", "beta": (0.9,)}

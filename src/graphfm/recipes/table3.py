@@ -9,7 +9,8 @@ from graphfm.recipes.table2 import PUBLISHED_IB
 BETA = 0.9
 CHOSEN: tuple[str, ...] = ("beta (0.9)", "all else from the paper's one example")
 CHOSEN_WITHOUT_BETA: tuple[str, ...] = ("all from the paper's one example",)
-# row, method, layers, fanout, and of Reddit and Flickr: score, MiB, seconds (None: out of memory)
+# Each row: label, method, layers, fanout, then (score, MiB, seconds) on Reddit and on Flickr; None
+# means that the paper ran out of memory.
 Cell = tuple[float, int, float] | None
 ROWS: tuple[tuple[str, str, int, tuple[int, ...], Cell, Cell], ...] = (
     ("2-layer full batch", "full", 2, (), None, (0.513, 4860, 1.7)),
@@ -29,10 +30,10 @@ ROWS: tuple[tuple[str, str, int, tuple[int, ...], Cell, Cell], ...] = (
 
 
 def recipes() -> Iterator[Recipe]:
-    """All rows on Reddit, then on Flickr."""
-    for place, dataset in enumerate(("reddit", "flickr")):
+    """Yield all rows on Reddit, then on Flickr."""
+    for column, dataset in enumerate(("reddit", "flickr")):
         for row, method, layers, fanout, *cells in ROWS:
-            yield _recipe(row, method, layers, fanout, dataset, cells[place])
+            yield _recipe(row, method, layers, fanout, dataset, cells[column])
 
 
 def _recipe(

@@ -1,7 +1,7 @@
 """Table 4: staleness of the histories of PNA at the best epoch, one part per batch.
 
-The text has 3, 4 and 3 layers for Flickr, arxiv and Yelp, one more than the table has rows; the
-settings files have 4, 3 and 3. We follow the text.
+The paper's text gives 3, 4 and 3 layers for Flickr, arxiv and Yelp, one more than the table has
+rows; its settings files give 4, 3 and 3. We follow the text.
 """
 
 from collections.abc import Iterator

@@ -180,7 +180,7 @@ def test_help_names_every_option():
         (("--methods", "full,nope"), "there is no method 'nope'; there is full, graphsage"),
         (("--backbone", "gat"), "there is no backbone 'gat'"),
         (("--device", "tpu"), "there is no device 'tpu'"),
-        (("--dataset", "nowhere"), "there is no dataset 'nowhere'"),
+        (("--dataset", "nowhere"), "unknown dataset 'nowhere'"),
         (("--dataset", "nowhere.npz"), "nowhere.npz: no such file"),
         (("--seeds", "0"), "seeds is 0; expected 1 to 1000"),
         (("--budget-epochs", "0"), "epochs is 0; expected 1 or more"),

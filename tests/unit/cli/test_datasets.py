@@ -75,10 +75,10 @@ def test_the_list_says_what_is_here(flickr):
         return {entry["name"]: entry["here"] for entry in entries}
 
     assert {name for name, yes in here().items() if not yes} == set(CATALOG)
-    assert f"{CATALOG['flickr'].about} [not here]" in graphfm("datasets").out
+    assert f"{CATALOG['flickr'].about} [not fetched]" in graphfm("datasets").out
     assert graphfm("datasets", "fetch", "flickr").code == 0
     assert here()["flickr"]
-    assert f"{CATALOG['flickr'].about} [here]" in graphfm("datasets").out
+    assert f"{CATALOG['flickr'].about} [fetched]" in graphfm("datasets").out
 
 
 def test_files_in_place_are_prepared_and_can_be_trained_on(flickr, root):
@@ -107,13 +107,13 @@ def test_another_root_is_given_by_option_or_environment(flickr, root, monkeypatc
 def test_without_a_network_every_file_is_named_with_its_place(root):
     ended = graphfm("datasets", "fetch", "yelp")
     assert (ended.code, ended.out) == (2, "")
-    *places, last = ended.err.splitlines()
+    *listed, last = ended.err.splitlines()
     expected = []
     for file in CATALOG["yelp"].downloads:
-        expected += [f"put {file.url}", f" as {root / 'yelp' / file.path}"]
-    assert places == expected
+        expected += [f"save {file.url}", f"  as {root / 'yelp' / file.path}"]
+    assert listed == expected
     assert last.startswith("graphfm: https://drive.usercontent.google.com/")
-    assert "cannot be reached (no network); get the files above" in last
+    assert "cannot be reached (no network); download the files above" in last
     assert last.endswith("run 'graphfm datasets fetch yelp' again")
 
 
@@ -121,7 +121,9 @@ def test_without_a_network_every_file_is_named_with_its_place(root):
 def test_a_dataset_that_is_not_here_is_one_line_with_the_command(command, root):
     named = () if command == "info" else ("--dataset",)
     ended = graphfm(command, *named, "reddit")
-    wanted = f"reddit is not in {root / 'reddit'}; run 'graphfm datasets fetch reddit' to get it"
+    wanted = (
+        f"reddit is not in {root / 'reddit'}; run 'graphfm datasets fetch reddit' to download it"
+    )
     assert (ended.code, ended.out, ended.err) == (2, "", f"graphfm: {wanted}\n")
 
 
@@ -149,8 +151,8 @@ def test_check_refuses_what_is_not_what_was_published(flickr, monkeypatch):
     assert "nodes" in ended.out
     assert "differs" in ended.out
     assert ended.err == (
-        "graphfm: flickr is not what was published: nodes, edges in the files, features, classes "
-        "differ; get its files again\n"
+        "graphfm: flickr is not the published dataset: nodes, edges in the files, features, "
+        "classes differ; download it again\n"
     )
 
 
@@ -162,17 +164,17 @@ def test_check_finds_a_changed_byte(flickr):
     path.write_bytes(content)
     ended = graphfm("datasets", "check", "flickr")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"graphfm: {path} is damaged: its contents are not those")
+    assert ended.err.startswith(f"graphfm: {path} is damaged: its digest differs")
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["fetch"], "Missing argument 'NAME'"),
-        (["fetch", "nope"], "there is nothing to fetch for 'nope'; there is flickr"),
-        (["fetch", "debian"], "there is nothing to fetch for 'debian'"),
-        (["check", "nope"], "there is nothing to check for 'nope'"),
-        (["check", "debian"], "there is nothing to check for 'debian'"),
+        (["fetch", "nope"], "unknown dataset of the paper 'nope'; choose one of flickr"),
+        (["fetch", "debian"], "unknown dataset of the paper 'debian'"),
+        (["check", "nope"], "unknown dataset of the paper 'nope'"),
+        (["check", "debian"], "unknown dataset of the paper 'debian'"),
         (["nope"], "No such command 'nope'"),
         (["fetch", "flickr", "--root", "/dev/null"], "cannot use /dev/null"),
     ],

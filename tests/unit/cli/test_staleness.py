@@ -109,7 +109,7 @@ def test_what_a_backbone_does_not_allow_is_left_out_and_said(backbone, left_out)
         (("--backbone", "sgc"), "sgc reads no neighbours"),
         (("--backbone", "gat"), "there is no backbone 'gat'"),
         (("--device", "tpu"), "there is no device 'tpu'"),
-        (("--dataset", "nowhere"), "there is no dataset 'nowhere'"),
+        (("--dataset", "nowhere"), "unknown dataset 'nowhere'"),
         (("--refresh",), "--refresh"),
     ],
 )

@@ -43,5 +43,5 @@ def test_debian_packages_depend_on_what_they_should(debian):
 
 @pytest.mark.parametrize("name", ["redit", "debian.csv", ""])
 def test_an_unknown_name_is_refused_with_the_list(name):
-    with pytest.raises(InputError, match="there is debian, flickr, .*synthetic:small"):
+    with pytest.raises(InputError, match="choose one of debian, flickr, .*synthetic:small"):
         load(name)

@@ -97,11 +97,11 @@ def test_unlabelled_nodes_are_in_no_split():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("synthetic:atlantis", "no synthetic shape 'atlantis'; there is small"),
-        ("synthetic:small:big", "scale 'big' is not a number"),
+        ("synthetic:atlantis", "unknown synthetic shape 'atlantis'; choose one of small"),
+        ("synthetic:small:big", "scale is 'big'; expected a number"),
         ("synthetic:small:-1", "scale is -1"),
         ("synthetic:small:nan", "scale is nan"),
-        ("synthetic:papers100m:1000", "GiB to make"),
+        ("synthetic:papers100m:1000", "takes .* GiB, but the cpu has"),
     ],
 )
 def test_what_cannot_be_made_is_refused(name, message):

@@ -1,4 +1,4 @@
-"""One array in an `.npy` file that is written piece by piece, and mapped when it is read."""
+"""One array in an `.npy` file that is written in pieces and memory-mapped when it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ArrayFile:
-    """Writes rows as they come; how many there are is said in the header at the end."""
+    """Appends rows to an `.npy` file; the header gets the number of rows when the file closes."""
 
     def __init__(self, path: Path, dtype: str, row_shape: tuple[int, ...] = ()) -> None:
         self.path, self.dtype, self.row_shape = path, np.dtype(dtype), row_shape
@@ -31,7 +31,7 @@ class ArrayFile:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -40,7 +40,8 @@ class ArrayFile:
         self._stream.close()
 
     def append(self, rows: Array) -> None:
-        # Not mapped: a full disk is an error here, and would be a crash there.
+        """Write rows after those already there."""
+        # Written, not mapped: on a full disk a write raises an error, a mapped page crashes.
         assert rows.shape[1:] == self.row_shape
         self._stream.write(np.ascontiguousarray(rows, dtype=self.dtype).data)
         self.num_rows += len(rows)
@@ -48,27 +49,27 @@ class ArrayFile:
     def _header(self) -> bytes:
         stream = io.BytesIO()
         shape = (self.num_rows, *self.row_shape)
-        described = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(stream, described)
-        assert len(stream.getvalue()) == 128  # numpy pads it, so the numbers need not move
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        assert len(stream.getvalue()) == 128  # numpy pads it, so the values never have to move
         return stream.getvalue()
 
 
 def write_array(path: Path, dtype: str, array: Array) -> None:
-    """A whole array at once."""
+    """Write a whole array at once."""
     with ArrayFile(path, dtype, array.shape[1:]) as file:
         file.append(array)
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
-    """The array in a file, read where it is needed; refuses one of another type or shape."""
+    """Memory-map the array in a file; refuse one of another type, shape or size."""
     try:
         check_file(path)
         with path.open("rb") as stream:
             header = read_header(stream)
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
-    except Exception as error:  # numpy has many, for a header that is none
+    except Exception as error:  # numpy raises many kinds of errors for a damaged header
         raise InputError(f"{path} is damaged: {error}") from None
     if (header.dtype, header.shape, header.fortran_order) != (np.dtype(dtype), shape, False):
         raise InputError(
@@ -78,7 +79,7 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
     if size != header.start + header.num_bytes:
         raise InputError(f"{path} has {size:,} bytes; expected {header.start + header.num_bytes:,}")
     if math.prod(shape) == 0:
-        return np.zeros(shape, dtype)  # nothing can be mapped
-    # Copy on write: torch wants memory it may write to, and the file stays as it is.
+        return np.zeros(shape, dtype)  # an empty file cannot be mapped
+    # Copy on write: torch requires writable memory, and the file must not change.
     mapped: Array = np.memmap(path, dtype, "c", offset=header.start, shape=shape)
     return mapped

@@ -1,4 +1,8 @@
-"""The graph itself: `Graph`, the checks on the way in, its fingerprint, size and summary."""
+"""The graph: `Graph`, the checks of what users pass in, its `.npz` form, its size and summary.
+
+Imported by: every room that handles graphs, from `data.matrix` upwards.
+May import: `errors`, `files`, `memory`, `batch`, `data.formats`.
+"""
 
 from graphfm.data.graph.graph import SPLITS, ArrayLike, Graph
 

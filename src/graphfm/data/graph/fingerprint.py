@@ -1,4 +1,4 @@
-"""A short name for the numbers in some tensors, the same on every machine and device."""
+"""A digest of tensors that is the same on every machine and device."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-WORDS = {"cpu": 1 << 14, "cuda": 1 << 24}  # at a time: what a cache holds, or keeps a GPU busy
-# Odd 64-bit factors (as signed numbers) of splitmix64; what overflows is dropped everywhere alike.
+WORDS = {"cpu": 1 << 14, "cuda": 1 << 24}  # per chunk: fits a CPU's cache, keeps a GPU busy
+# The odd 64-bit constants of splitmix64, as signed integers. Overflow wraps on every device.
 STEP, FIRST, SECOND = -7046029254386353131, -4658895280553007687, -7723592293110705685
 
 
-def fingerprint(about: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
-    """A digest of a text and of every number, its type and its place.
+def fingerprint(header: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
+    """Return a digest of a text and of the name, type, shape and values of each tensor.
 
-    Made where the numbers are: a large graph need not leave its GPU. It tells changed graphs apart,
-    not forged ones.
+    It is computed on the device of the tensors, so a large graph does not have to leave its GPU.
+    It tells a changed graph from the original, but it does not protect against forgery.
     """
-    digest = hashlib.blake2b(about.encode(), digest_size=16)
+    digest = hashlib.blake2b(header.encode(), digest_size=16)
     for name, tensor in tensors:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         data = tensor.contiguous().view(-1).view(torch.uint8)
@@ -31,17 +31,17 @@ def fingerprint(about: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
 
 
 def _checksum(words: Tensor) -> int:
-    """A sum over all words, each mixed with its position; in no order."""
-    at_once = WORDS[words.device.type]
+    """Sum all words, each mixed with its position, so that the order of summation is free."""
+    chunk_words = WORDS[words.device.type]
     total = torch.zeros((), dtype=torch.int64, device=words.device)
-    position = torch.arange(min(at_once, words.numel()), device=words.device) * STEP
-    forward = int(torch.tensor(at_once) * STEP)  # a tensor drops what overflows
-    for some in torch.split(words, at_once):
-        mixed = some ^ position[: some.numel()]
+    position = torch.arange(min(chunk_words, words.numel()), device=words.device) * STEP
+    advance = int(torch.tensor(chunk_words) * STEP)  # a tensor wraps where a Python int would grow
+    for chunk in torch.split(words, chunk_words):
+        mixed = chunk ^ position[: chunk.numel()]
         mixed *= FIRST
         mixed ^= (mixed >> 32).bitwise_and_(0xFFFFFFFF)
         mixed *= SECOND
         mixed ^= (mixed >> 29).bitwise_and_(0x7FFFFFFFF)
         total += mixed.sum()
-        position += forward
+        position += advance
     return int(total)

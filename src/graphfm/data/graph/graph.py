@@ -1,4 +1,4 @@
-"""The graph: who is whose neighbour, what is known of each node, and how it is split."""
+"""The graph: in-neighbours, features, labels and splits of all nodes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,35 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import offsets
-from graphfm.data.graph import checks
+from graphfm.data.formats.npz import write_arrays
+from graphfm.data.graph import conversion
 from graphfm.data.graph import names as naming
-from graphfm.data.graph.edge_list import both_ways, canonical_order
+from graphfm.data.graph.checks import check_graph
+from graphfm.data.graph.edge_list import as_csr
 from graphfm.data.graph.fingerprint import fingerprint
+from graphfm.data.graph.graph_file import graph_arrays, read_graph_file, warn_unused
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
+PYG_KEYS = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")  # beside x and edge_index
 ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
-    """Nodes with features and labels, and for each node the list of its in-neighbours (CSR).
+    """One homogeneous graph for node classification: features, labels and in-neighbours (CSR).
 
-    An edge (u, v) says that v reads from u. What the odd cases mean:
+    An edge (u, v) sends a message from u to v. These cases need a definition:
 
-    - *Undirected* graphs hold both directions; `from_edges(..., undirected=True)` adds them.
-    - *Duplicate edges* are kept and count as often as they are given.
-    - A *self-loop* makes a node its own neighbour. GCN and GCNII, which add a loop to every node,
-      add none where there is one.
+    - An *undirected* graph holds both directions; `from_edges(..., undirected=True)` adds them.
+    - *Duplicate edges* are kept, and each of them counts.
+    - A *self-loop* makes a node its own neighbour. GCN and GCNII add a loop to every node that
+      does not have one.
     - An *isolated* node aggregates zero (SAGE, PNA) or its own row alone (GCN, GCNII).
-    - Label *-1* (in multi-label graphs a row of -1) means unlabelled; such a node is in no split
-      but takes part in every aggregation.
-    - *Edge weights* are positive. They scale messages; a mean becomes a weighted mean. Maxima and
-      minima ignore them.
+    - Label *-1* (a row of -1 in a multi-label graph) means unlabelled. Such a node belongs to no
+      split but takes part in every aggregation.
+    - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
+      and minima ignore them.
     """
 
     indptr: Tensor  # [num_nodes + 1] int64
@@ -53,11 +57,11 @@ class Graph:
     node_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)  # provenance; JSON values only
-    trusted: InitVar[bool] = False  # checked before; mapped arrays are not read for it again
+    trusted: InitVar[bool] = False  # skip the checks, which would read all of a mapped graph
 
     def __post_init__(self, trusted: bool) -> None:
         if not trusted:
-            checks.check_graph(self)
+            check_graph(self)
 
     @classmethod
     def from_edges(
@@ -78,34 +82,27 @@ class Graph:
     ) -> Graph:
         """Build a graph from `edge_index` [2, num_edges]: sources in row 0, targets in row 1.
 
-        With `undirected` each pair counts once and both ways, however often and whichever way
-        round it is given (of several weights the largest). Without `y` or a mask nothing is
-        labelled or in that split; such a graph serves for prediction.
+        `undirected` keeps each pair of nodes once per direction, however often and in whichever
+        direction it is given; of several weights the largest counts. A graph without `y` and masks
+        can be used for prediction only.
         """
-        features = checks.as_features(x)
-        n = features.size(0)
-        edges = checks.as_edge_index(edge_index, n)
-        weight = None if edge_weight is None else checks.as_edge_weight(edge_weight, edges.size(1))
-        if undirected:
-            edges, weight = both_ways(edges, weight, n)
-        order = canonical_order(edges, weight, n)
+        features = conversion.as_features(x)
+        indptr, indices, weight = as_csr(edge_index, edge_weight, features.size(0), undirected)
         classes = naming.as_names("class_names", class_names)
-        labels, num_classes = checks.as_labels(y, features, num_classes, classes)
-        masks: dict[str, Any] = {
-            f"{split}_mask": checks.as_mask(f"{split}_mask", mask, features)
-            for split, mask in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)
-        }
+        labels, num_classes = conversion.as_labels(y, features, num_classes, classes)
         return cls(
-            indptr=offsets(torch.bincount(edges[1], minlength=n)),
-            indices=edges[0][order].to(torch.int32),
+            indptr=indptr,
+            indices=indices,
             x=features,
             y=labels,
             num_classes=num_classes,
-            edge_weight=None if weight is None else weight[order],
+            train_mask=conversion.as_mask("train_mask", train_mask, features),
+            val_mask=conversion.as_mask("val_mask", val_mask, features),
+            test_mask=conversion.as_mask("test_mask", test_mask, features),
+            edge_weight=weight,
             node_names=naming.as_names("node_names", node_names),
             class_names=classes,
             meta=naming.as_meta(meta),
-            **masks,
         )
 
     @classmethod
@@ -116,25 +113,26 @@ class Graph:
                 raise InputError(
                     f"the PyG data has no {key}; expected a homogeneous Data with x and edge_index"
                 )
-        keys = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")
-        optional: dict[str, Any] = {key: getattr(data, key, None) for key in keys}
+        optional: dict[str, Any] = {key: getattr(data, key, None) for key in PYG_KEYS}
+        used = {"x", "edge_index", "num_nodes", *PYG_KEYS}
+        keys = data.keys() if callable(getattr(data, "keys", None)) else ()
+        warn_unused("the PyG data", (key for key in keys if key not in used))
         return cls.from_edges(data.edge_index, data.x, **optional)
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Graph:
-        """Read a graph from an `.npz` file. Never runs code from it. Keys: `docs/npz.md`."""
-        from graphfm.data.formats.npz import read_graph
-
-        return read_graph(Path(path))
+        """Read a graph from an `.npz` file (`docs/npz.md`); no code in the file is ever run."""
+        try:
+            return cls.from_edges(**read_graph_file(Path(path)))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the graph to an `.npz` file, whole or not at all."""
-        from graphfm.data.formats.npz import write_graph
-
+        """Write the graph to an `.npz` file; a failure leaves the old file as it was."""
         path = Path(path)
         if path.suffix != ".npz" and not path.is_dir():
             path = path.with_name(f"{path.name}.npz")
-        write_graph(self, path)
+        write_arrays(path, graph_arrays(self))
 
     @property
     def num_nodes(self) -> int:
@@ -158,12 +156,12 @@ class Graph:
 
     @property
     def num_bytes(self) -> int:
-        """What its tensors take."""
+        """Size of all its tensors."""
         return sum(tensor.nbytes for _, tensor in self._tensors())
 
     @cached_property
     def ids(self) -> Tensor:
-        """[num_nodes] the nodes, in order."""
+        """[num_nodes] all node ids, in order."""
         return torch.arange(self.num_nodes, device=self.device)
 
     @cached_property
@@ -179,17 +177,17 @@ class Graph:
         sums = torch.segment_reduce(
             self.edge_weight.double(), "sum", offsets=self.indptr, initial=0
         )
-        return sums.float()  # added up in double: a hub has more edges than float32 has digits for
+        return sums.float()  # summed in double: a hub has too many edges for float32
 
     @property
     def loop_weight(self) -> Tensor:
-        """[num_nodes] float32 weight of the edges from a node to itself; 0 where there is none."""
+        """[num_nodes] float32 total weight of each node's self-loops, 0 without any."""
         position = (self.targets() == self.indices).nonzero().squeeze(1)
         ids = self.indices[position].long()
         weight = torch.ones(ids.numel(), device=self.device)
         if self.edge_weight is not None:
             weight = self.edge_weight[position]
-        first = offsets(torch.bincount(ids, minlength=self.num_nodes))  # they are sorted by target
+        first = offsets(torch.bincount(ids, minlength=self.num_nodes))  # edges are sorted by target
         return torch.segment_reduce(weight.double(), "sum", offsets=first, initial=0).float()
 
     @property
@@ -205,12 +203,12 @@ class Graph:
         )
 
     def mask(self, split: str) -> Tensor:
-        """The mask of "train", "val" or "test"."""
+        """Return the mask of "train", "val" or "test"."""
         mask: Tensor = getattr(self, f"{split}_mask")
         return mask
 
     def to(self, device: str | torch.device) -> Graph:
-        """The same graph with every tensor on `device`."""
+        """Return the same graph with every tensor on `device`."""
         if torch.empty(0, device=device).device == self.device:  # "cuda" may be "cuda:0"
             return self
         moved = copy.copy(self)
@@ -221,17 +219,17 @@ class Graph:
         return moved
 
     def with_features(self, dtype: torch.dtype) -> Graph:
-        """The same graph with its features in another floating-point type."""
+        """Return the same graph with its features in another floating-point type."""
         if self.x.dtype == dtype:
             return self
         changed = copy.copy(self)
         changed.__dict__.pop("fingerprint", None)
-        object.__setattr__(changed, "x", checks.as_type(self.x, dtype))
+        object.__setattr__(changed, "x", conversion.as_type(self.x, dtype))
         return changed
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all numbers in the graph; equal graphs agree on every machine."""
+        """A digest of all values in the graph; equal graphs have equal digests on every machine."""
         return fingerprint(str(self.num_classes), self._tensors())
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
@@ -241,6 +239,6 @@ class Graph:
                 yield item.name, value
 
     def targets(self) -> Tensor:
-        """[num_edges] int32 the node that each edge leads to, in the order of `indices`."""
+        """[num_edges] int32 target of each edge, in the order of `indices`."""
         ids = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
         return ids.repeat_interleave(self.degree, output_size=self.num_edges)

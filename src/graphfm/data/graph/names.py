@@ -1,4 +1,4 @@
-"""Names of nodes and classes, and what else is said of a graph."""
+"""Names of nodes and classes, and a graph's `meta` dictionary, checked."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from graphfm.errors import InputError
 
 
 def as_names(name: str, value: Any) -> tuple[str, ...] | None:
+    """Return a list of names as a tuple; None stays None."""
     if value is None:
         return None
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
@@ -16,7 +17,7 @@ def as_names(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def as_meta(value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy that JSON can hold."""
+    """Return a copy that can be written as JSON."""
     try:
         return dict(json.loads(json.dumps({} if value is None else value)))
     except (TypeError, ValueError, RecursionError) as error:
@@ -24,11 +25,12 @@ def as_meta(value: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def check_names(name: str, names: tuple[str, ...] | None, count: int) -> None:
+    """Refuse anything but `count` strings."""
     if names is None:
         return
     try:
         "".join(names).encode()
     except (TypeError, UnicodeEncodeError):
-        raise InputError(f"{name} holds something that is not text; expected names only") from None
+        raise InputError(f"{name} holds a value that is not text; expected strings only") from None
     if len(names) != count:
-        raise InputError(f"there are {len(names)} {name}; expected {count}")
+        raise InputError(f"{name} has {len(names)} entries; expected {count}")

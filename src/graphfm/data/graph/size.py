@@ -1,4 +1,4 @@
-"""How large things are, before they are there."""
+"""The numbers that decide how much memory a graph takes, known before the graph is loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphfm.data.graph import Graph
 
 @dataclass(frozen=True, kw_only=True)
 class GraphSize:
-    """What decides the memory of a training, of a graph."""
+    """The size of a graph, as far as it decides the memory of a training."""
 
     num_nodes: int
     num_edges: int
@@ -17,14 +17,14 @@ class GraphSize:
     num_features: int
     num_classes: int
     num_bytes: int
-    num_scored: int  # nodes of the larger of the splits to evaluate on
-    feature_bytes: int = 4  # of one number
-    max_degree: int | None = None  # None where the graph is not there yet
-    still_to_come: int = 0  # bytes of them that are not in memory yet, and will be
+    num_scored: int  # nodes of the larger of the validation and the test split
+    feature_bytes: int = 4  # per value
+    max_degree: int | None = None  # None if the graph is not loaded yet
+    still_to_come: int = 0  # bytes of the graph that are not in memory yet
 
     @classmethod
     def of(cls, graph: Graph) -> GraphSize:
-        """Of a graph that is there."""
+        """Return the size of a loaded graph."""
         return cls(
             num_nodes=graph.num_nodes,
             num_edges=graph.num_edges,
@@ -44,7 +44,7 @@ class GraphSize:
 
 @dataclass(frozen=True)
 class LayerFootprint:
-    """Of one layer of a batch, how many rows it reads and writes, along how many edges."""
+    """Rows read, rows written and edges used by one layer of a batch."""
 
     sources: float
     targets: float

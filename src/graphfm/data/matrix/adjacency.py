@@ -1,4 +1,4 @@
-"""The matrix a backbone aggregates with, read row by row."""
+"""The normalised adjacency matrix that a backbone aggregates with."""
 
 from __future__ import annotations
 
@@ -17,32 +17,35 @@ from graphfm.kernels.neighbor_pick import expand
 
 @dataclass(frozen=True)
 class Factors:
-    """What a normalisation makes of degrees; None is all ones, of the diagonal all zeros."""
+    """Factors of rows and columns (None: all ones), and a diagonal (None: all zeros)."""
 
     row: Tensor | None = None
     col: Tensor | None = None
     diagonal: Tensor | None = None
 
 
-Normalize = Callable[[Tensor, Tensor], Factors]  # of weighted degrees, and of loops' weights
+Normalize = Callable[[Tensor, Tensor], Factors]  # from weighted degrees and self-loop weights
 
 
 @dataclass(frozen=True)
 class Adjacency:
     """A[v, u] = row_scale[v] * edge weight * col_scale[u] for each edge, plus a diagonal.
 
-    The normalisation is kept as factors, and the edges are the graph's own arrays: an adjacency
-    of any graph costs a few numbers per node and nothing per edge.
+    The normalisation is stored as factors, and the edges are the graph's own arrays. So an
+    adjacency costs a few numbers per node and nothing per edge.
     """
 
     graph: Graph
     row_scale: Tensor | None = None  # [num_nodes]
     col_scale: Tensor | None = None  # [num_nodes]
-    self_weight: Tensor | None = None  # [num_nodes] the diagonal, beyond the graph's own loops
-    normalize: Normalize | None = None  # where the factors come from; to do it again on a subgraph
+    self_weight: Tensor | None = (
+        None  # [num_nodes] the diagonal, in addition to the graph's own loops
+    )
+    normalize: Normalize | None = None  # computes the factors, also those of a subgraph
 
     @staticmethod
     def of(graph: Graph, normalize: Normalize) -> Adjacency:
+        """Return the adjacency of a graph with any normalisation."""
         factors = normalize(graph.weighted_degree, graph.loop_weight)
         return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize)
 
@@ -53,9 +56,9 @@ class Adjacency:
 
     @staticmethod
     def symmetric(graph: Graph, *, diagonal: float = 0.0) -> Adjacency:
-        """D^-1/2 (A + I) D^-1/2 of GCN; a node with a loop of its own gets no second one.
+        """D^-1/2 (A + I) D^-1/2 of GCN; a node that has a self-loop gets no second one.
 
-        `diagonal` adds that much of the matrix's diagonal once more (Cluster-GCN, equation 11).
+        `diagonal` adds that multiple of the matrix's own diagonal (Cluster-GCN, equation 11).
         """
 
         def normalize(degree: Tensor, loop: Tensor) -> Factors:
@@ -67,7 +70,7 @@ class Adjacency:
 
     @staticmethod
     def symmetric_without_loops(graph: Graph) -> Adjacency:
-        """D^-1/2 A D^-1/2 of SIGN; what a node without in-neighbours sends counts for nothing."""
+        """D^-1/2 A D^-1/2 of SIGN; messages of a node without in-neighbours have weight 0."""
 
         def normalize(degree: Tensor, loop: Tensor) -> Factors:
             scale = torch.where(degree > 0, _safe_power(degree, -0.5), 0.0)
@@ -86,7 +89,7 @@ class Adjacency:
         return sums if self.self_weight is None else sums + self.self_weight
 
     def full_block(self) -> Block:
-        """All nodes from all nodes, in the order of their ids; made once."""
+        """Return the block from all nodes to all nodes, in the order of their ids; built once."""
         return self._full_block
 
     @cached_property
@@ -123,23 +126,23 @@ class Adjacency:
 
     @property
     def neighborhoods(self) -> Neighborhoods:
-        """The matrix, its diagonal aside, as kernels read it."""
+        """The matrix without its diagonal, in the form that kernels read."""
         graph = self.graph
         return Neighborhoods(
             graph.indptr, graph.indices, graph.edge_weight, self.row_scale, self.col_scale
         )
 
     def bare_block(self, ids: Tensor, degree: Tensor | None = None) -> Block:
-        """No edges at all, for a layer whose aggregate is known; so may the degrees be."""
+        """Return a block without edges, for a layer whose aggregate is already known."""
         indptr = torch.zeros(ids.numel() + 1, dtype=torch.int32, device=ids.device)
         nothing = torch.empty(0, device=ids.device)
         edges = Edges(indptr, nothing.int(), nothing, ids.numel())
         return Block(ids, edges, self.graph.degree[ids].float() if degree is None else degree)
 
     def subgraph_block(self, ids: Tensor, row: Tensor, col: Tensor, position: Tensor) -> Block:
-        """A subgraph as if it were all there is: normalised by its own degrees.
+        """Return the block of a subgraph, normalised by the degrees inside the subgraph.
 
-        Its edges lead from `col` to `row`, which are positions in `ids`; rows must be sorted.
+        Edges lead from `col` to `row`, both positions in `ids`; `row` must be sorted.
         """
         assert self.normalize is not None
         weight = self.graph.edge_weight
@@ -155,7 +158,7 @@ class Adjacency:
         return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal)
 
     def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
-        """Entries of the matrix, of edges given by both ends and their position in the graph."""
+        """Return the matrix entries of edges, given by ends and by position in `indices`."""
         graph = self.graph
         if graph.edge_weight is None:
             weight = torch.ones(src_ids.numel(), device=graph.device)
@@ -171,24 +174,26 @@ class Adjacency:
 def targets_first(
     dst_ids: Tensor, neighbor_ids: Tensor, n: int, read: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Distinct node ids, targets first, and the position of each neighbour among them.
+    """Return distinct node ids with the targets first, and each neighbour's position among them.
 
-    `read` may tell of each node whether it is a neighbour; it is overwritten.
+    `read` [n] may already mark the neighbours; it is overwritten.
     """
-    if n > 64 * (dst_ids.numel() + neighbor_ids.numel()):  # then a sort is cheaper than a sweep
+    if n > 64 * (
+        dst_ids.numel() + neighbor_ids.numel()
+    ):  # sorting few ids is cheaper than a pass over all nodes
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
-        src_ids, place = targets_first(
+        src_ids, position = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
         )
-        return distinct[src_ids], place
+        return distinct[src_ids], position
     if read is None:
         read = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
         read[neighbor_ids] = True
     read[dst_ids] = False
-    src_ids, kind = torch.cat([dst_ids, read.nonzero().squeeze(1)]), _index_type(n)
-    place = torch.empty(n, dtype=kind, device=dst_ids.device)  # no sort, no clearing
-    place[src_ids] = torch.arange(src_ids.numel(), dtype=kind, device=dst_ids.device)
-    return src_ids, place.index_select(0, neighbor_ids)
+    src_ids, index_type = torch.cat([dst_ids, read.nonzero().squeeze(1)]), _index_type(n)
+    position = torch.empty(n, dtype=index_type, device=dst_ids.device)  # unread entries stay unset
+    position[src_ids] = torch.arange(src_ids.numel(), dtype=index_type, device=dst_ids.device)
+    return src_ids, position.index_select(0, neighbor_ids)
 
 
 def _safe_power(degree: Tensor, exponent: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Features carried along the edges once, before training: X, AX, A^2 X, and so on."""
+"""Hops: the features X multiplied by the adjacency matrix before training (AX, A^2 X, ...)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphfm.errors import InputError
 from graphfm.files import cache_folder
 from graphfm.kernels import weighted_sum
 
-MOST_IN_MEMORY = 1 << 30  # bytes of all hops; more of them go to files
+MOST_IN_MEMORY = 1 << 30  # bytes; larger hops are kept in files
 log = logging.getLogger("graphfm")
 
 
@@ -31,12 +31,13 @@ def hops(
     chunk_nodes: int = CHUNK_NODES,
     chunk_edges: int = CHUNK_EDGES,
 ) -> list[Tensor]:
-    """X, AX, ..., A^num_hops X, each [num_nodes, num_features] float32 on the graph's device.
+    """Return X, AX, ..., A^num_hops X, each [num_nodes, num_features] float32.
 
-    One chunk of nodes is computed at a time. Where the hops take more than `most_in_memory` bytes
-    (a GiB) they are kept in `cache`, by default `hops` in $GRAPHFM_CACHE, or else in `graphfm` in
-    the user's cache folder: a computation that was killed goes on with the next chunk, a finished
-    one is read back, and more hops continue from those there are.
+    They are computed on the graph's device, one chunk of nodes at a time. If they take more than
+    `most_in_memory` bytes (1 GiB), they are kept in files in `cache`, by default
+    $GRAPHFM_CACHE/hops, or graphfm/hops in the user's cache folder. Then a killed computation
+    continues with the next chunk, finished hops are read back, and a request for more hops
+    continues from the last one.
     """
     if num_hops < 0:
         raise InputError(f"num_hops is {num_hops}; expected 0 or more")
@@ -46,26 +47,26 @@ def hops(
         try:
             return [x, *_in_files(adjacency, num_hops, cache or cache_folder("hops"), sizes)]
         except (OSError, InputError) as error:
-            log.info("the hops are not kept (%s): computing them in memory", error)
-    found = [x]
+            log.info("the hops cannot be kept in files (%s); computing them in memory", error)
+    tables = [x]
     for _ in range(num_hops):
         rows = torch.empty_like(x)
-        for start, end, part in _chunks(adjacency, found[-1], sizes):
+        for start, end, part in _chunks(adjacency, tables[-1], sizes):
             rows[start:end] = part
-        found.append(rows)
-    return found
+        tables.append(rows)
+    return tables
 
 
 def _in_files(
     adjacency: Adjacency, num_hops: int, folder: Path, sizes: tuple[int, int]
 ) -> list[Tensor]:
-    """Every hop but X, by way of files."""
+    """Return every hop but X, computed into files and memory-mapped."""
     graph = adjacency.graph
     files = HopFiles(folder, _key(adjacency), (graph.num_nodes, graph.num_features))
     files.look()
     if files.num_rows(num_hops) < graph.num_nodes:
         with files.locked():
-            files.look()  # another process may have been at it
+            files.look()  # another process may have written some meanwhile
             for hop in range(1, num_hops + 1):
                 _write_hop(adjacency, files, hop, sizes)
     log.info("%d hops of %d nodes are in %s", num_hops, graph.num_nodes, folder)
@@ -73,12 +74,12 @@ def _in_files(
 
 
 def _write_hop(adjacency: Adjacency, files: HopFiles, hop: int, sizes: tuple[int, int]) -> None:
-    """The rows of a hop that are not written yet."""
+    """Compute and write the rows of a hop that are not written yet."""
     first, num_nodes = files.num_rows(hop), adjacency.graph.num_nodes
     if first == num_nodes:
         return
     if first > 0:
-        log.info("hop %d goes on at row %d of %d", hop, first, num_nodes)
+        log.info("hop %d continues at row %d of %d", hop, first, num_nodes)
     previous = adjacency.graph.x if hop == 1 else files.table(hop - 1)
     for _, _, part in _chunks(adjacency, previous, sizes, first):
         files.append(hop, part)
@@ -87,7 +88,7 @@ def _write_hop(adjacency: Adjacency, files: HopFiles, hop: int, sizes: tuple[int
 def _chunks(
     adjacency: Adjacency, rows: Tensor, sizes: tuple[int, int], first: int = 0
 ) -> Iterator[tuple[int, int, Tensor]]:
-    """A @ rows from target `first` on: start, end and rows of each chunk."""
+    """Compute A @ rows from target `first` on; yield start, end and rows of each chunk."""
     device = adjacency.graph.device
     for start, end in ranges(adjacency.graph.indptr, *sizes, first):
         block = adjacency.block(torch.arange(start, end, device=device))
@@ -96,10 +97,15 @@ def _chunks(
 
 
 def _key(adjacency: Adjacency) -> str:
-    """Names hops by what they follow from: the graph, the matrix, and who adds up its rows."""
+    """Digest of everything the hops depend on: edges, features, matrix and kind of device."""
     graph = adjacency.graph
     digest = hashlib.blake2b(graph.device.type.encode(), digest_size=16)
-    parts = (graph.indptr, graph.indices, graph.edge_weight, graph.x)  # not labels and splits
+    parts = (
+        graph.indptr,
+        graph.indices,
+        graph.edge_weight,
+        graph.x,
+    )  # labels and splits do not matter
     for part in (*parts, adjacency.row_scale, adjacency.col_scale, adjacency.self_weight):
         if part is None:
             digest.update(b"none")

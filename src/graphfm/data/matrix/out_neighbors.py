@@ -1,4 +1,4 @@
-"""The edges of a graph by their sources: who reads a node."""
+"""The edges of a graph, sorted by source instead of by target."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from graphfm.data.graph import Graph
 
 
 class OutNeighbors:
-    """Out-neighbours of every node.
+    """The out-neighbours of every node.
 
-    An undirected graph whose rows are sorted, as `Graph.from_edges` leaves them, holds them already
-    (`mirrored`), and nothing is kept.
+    In an undirected graph with sorted rows (`Graph.from_edges` sorts them) they equal the
+    in-neighbours. Then `mirrored` is true, and the graph's own arrays are used.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -28,9 +28,10 @@ class OutNeighbors:
             self.order = graph.indices.new_empty(0)
 
     def of(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Edges that leave `ids`: position in `ids`, the reader, position in the graph's `indices`.
+        """Edges that leave `ids`: position in `ids`, out-neighbour, position in `graph.indices`.
 
-        In a mirrored graph the last is that of the edge back, which weighs the same.
+        In a mirrored graph the last one is that of the reverse edge, which has the same weight.
         """
-        source, place = expand_rows(self.indptr, ids)
-        return source, self.readers[place].long(), place if self.mirrored else self.order[place]
+        source, position = expand_rows(self.indptr, ids)
+        out_neighbors = self.readers[position].long()
+        return source, out_neighbors, position if self.mirrored else self.order[position]

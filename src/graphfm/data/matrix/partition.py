@@ -1,4 +1,4 @@
-"""Parts of a graph with few edges between them, computed once and kept."""
+"""Partitions of a graph into parts with few edges between them, cached on disk."""
 
 from __future__ import annotations
 
@@ -20,35 +20,31 @@ from graphfm.files import atomic_path, cache_folder, check_file
 
 Ids = NDArray[np.int64]
 
-HOWS = ("metis", "random")
-FORMAT = 1  # raise it when the same key would give another partition
+FORMAT = 1  # increase it when the same key would give a different partition
 log = logging.getLogger("graphfm")
 
 
 def partition(
     graph: Graph, num_parts: int, *, how: str = "metis", seed: int = 0, cache: Path | None = None
 ) -> Tensor:
-    """[num_nodes] int64 part of each node, 0 to `num_parts` - 1, no part empty; on the CPU.
+    """Return the part of each node, [num_nodes] int64 from 0 to `num_parts` - 1, on the CPU.
 
-    "metis" keeps neighbours together (Karypis and Kumar, 1998) in parts of nearly equal size;
-    where pymetis is not installed, regions grown breadth first stand in for it. "random" ignores
-    the edges; its parts differ by one node at most. Edges count the same both ways and whatever
-    their weight. The result is kept in `cache`, by default `partitions` in $GRAPHFM_CACHE, or else
-    in `graphfm` in the user's cache folder: METIS takes minutes on a large graph.
+    "metis" keeps neighbours together (Karypis and Kumar, 1998) in parts of nearly equal size.
+    "random" ignores the edges; its parts differ in size by at most one node. No part is empty.
+    Directions and weights of edges do not matter. The result is cached in `cache`, by default
+    $GRAPHFM_CACHE/partitions, or graphfm/partitions in the user's cache folder, because METIS
+    takes minutes on a large graph.
     """
-    if how not in HOWS:
-        raise InputError(f"how is {how!r}; expected {' or '.join(map(repr, HOWS))}")
+    if how not in PARTITIONERS:
+        raise InputError(f"unknown partitioner {how!r}; choose one of {', '.join(PARTITIONERS)}")
     n = graph.num_nodes
     if not 1 <= num_parts <= n:
         raise InputError(
-            f"parts is {num_parts}, of a graph with {n:,} nodes; expected 1 to {n:,}, "
-            f"so that no part is empty; ask for {'more' if num_parts < 1 else 'fewer'} parts"
+            f"parts is {num_parts} for a graph of {n:,} nodes; expected 1 to {n:,}, because no "
+            f"part may be empty; ask for {'more' if num_parts < 1 else 'fewer'} parts"
         )
     if num_parts == 1:
         return torch.zeros(n, dtype=torch.int64)
-    if how == "metis" and not _has_metis():
-        log.warning("pymetis is not installed: growing regions instead, which cut more edges")
-        how = "regions"
     name = f"{_digest(graph, FORMAT, n, num_parts, how, seed)}.npy"
     path = (cache or cache_folder("partitions")) / name
     part = _read(path, n, num_parts)
@@ -59,60 +55,31 @@ def partition(
     return torch.from_numpy(part)
 
 
-def _has_metis() -> bool:
-    try:
-        import pymetis  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def _metis(graph: Graph, num_parts: int, seed: int) -> Ids:
-    import pymetis
-
+    try:
+        import pymetis
+    except ImportError:
+        raise InputError(
+            "a METIS partition needs pymetis, which is not installed; install it with 'pip install "
+            "pymetis', or use --partition random"
+        ) from None
     indptr, indices = _symmetric(graph)
     adjacency: dict[str, Any] = {"xadj": indptr, "adjncy": indices}
-    if hasattr(pymetis, "CSRAdjacency"):  # pymetis 2025.2 and later, which deprecates the above
+    if hasattr(pymetis, "CSRAdjacency"):  # since pymetis 2025.2, which deprecates the above
         adjacency = {"adjacency": pymetis.CSRAdjacency(indptr, indices)}
-    options = pymetis.Options(seed=seed % 2**31)  # -1 would mean METIS's own
+    options = pymetis.Options(seed=seed % 2**31)  # -1 means METIS's default
     return np.array(pymetis.part_graph(num_parts, **adjacency, options=options)[1], dtype=np.int64)
-
-
-def _regions(graph: Graph, num_parts: int, seed: int) -> Ids:
-    """Grow one part after another, breadth first from a random node, each until it is full."""
-    indptr, indices = _symmetric(graph)
-    degree = np.diff(indptr)
-    starts = _shuffled(graph.num_nodes, seed)
-    starts = starts[np.argsort(degree[starts] == 0, kind="stable")]  # isolated nodes fill up
-    part, cursor = np.full(graph.num_nodes, -1), 0
-    for here, room in enumerate(np.bincount(np.arange(graph.num_nodes) % num_parts)):
-        frontier = starts[:0]
-        while room > 0:
-            if frontier.size == 0:
-                while part[starts[cursor]] >= 0:
-                    cursor += 1
-                isolated = degree[starts[cursor]] == 0
-                frontier = starts[cursor : cursor + (room if isolated else 1)]
-            frontier = frontier[:room]
-            part[frontier] = here
-            room -= frontier.size
-            count = degree[frontier]
-            shift = indptr[frontier] - (count.cumsum() - count)
-            neighbors = indices[np.arange(count.sum()) + shift.repeat(count)]
-            frontier, ties = np.unique(neighbors[part[neighbors] < 0], return_counts=True)
-            frontier = frontier[np.argsort(-ties, kind="stable")]  # closest first, if not all fit
-    return part
 
 
 def _random(graph: Graph, num_parts: int, seed: int) -> Ids:
     return _shuffled(graph.num_nodes, seed) % num_parts
 
 
-PARTITIONERS = {"metis": _metis, "random": _random, "regions": _regions}
+PARTITIONERS = {"metis": _metis, "random": _random}
 
 
 def _symmetric(graph: Graph) -> tuple[Ids, Ids]:
-    """CSR with each pair once and both ways, and no loops: METIS crashes on anything else."""
+    """Return a symmetric CSR without duplicates and self-loops; METIS crashes on others."""
     n = graph.num_nodes
     source = graph.indices.cpu().long()
     target = torch.arange(n).repeat_interleave(graph.indptr.cpu().diff())
@@ -123,7 +90,7 @@ def _symmetric(graph: Graph) -> tuple[Ids, Ids]:
 
 
 def _fill_empty(part: Ids, num_parts: int) -> Ids:
-    """Halve the largest part until none is empty: METIS leaves some where parts are small."""
+    """Halve the largest part until no part is empty; METIS leaves small parts empty."""
     size = np.bincount(part, minlength=num_parts)
     order, end = np.argsort(part, kind="stable"), size.cumsum()
     heap = [(-int(size[i]), int(end[i])) for i in range(num_parts)]
@@ -142,7 +109,7 @@ def _shuffled(n: int, seed: int) -> Ids:
 
 
 def _digest(graph: Graph, *key: object) -> str:
-    """Names a partition by what it follows from: who neighbours whom, not what is known of them."""
+    """Digest of everything a partition depends on: its settings and the edges of the graph."""
     digest = hashlib.blake2b(" ".join(map(str, key)).encode(), digest_size=16)
     for tensor in (graph.indptr, graph.indices):
         digest.update(tensor.cpu().contiguous().numpy().data)
@@ -150,18 +117,18 @@ def _digest(graph: Graph, *key: object) -> str:
 
 
 def _read(path: Path, num_nodes: int, num_parts: int) -> Ids | None:
-    """The partition in the file, or nothing unless it is whole and fits."""
+    """Read a cached partition; None if there is none or it cannot be used."""
     try:
         check_file(path)
         with path.open("rb") as stream:
             part = np.lib.format.read_array(stream, allow_pickle=False)
         fits = part.shape == (num_nodes,) and part.dtype == np.int32
         if not (fits and np.array_equal(np.unique(part), np.arange(num_parts))):
-            raise ValueError("it holds something else")
+            raise ValueError("it does not hold this partition")
     except FileNotFoundError:
         return None
-    except Exception as error:  # whatever a damaged file brings about, a new one mends
-        log.info("%s cannot be used (%s): partitioning again", path, error)
+    except Exception as error:  # a damaged file may raise anything; partitioning repairs it
+        log.info("%s cannot be used (%s); partitioning again", path, error)
         return None
     return part.astype(np.int64)
 
@@ -172,4 +139,4 @@ def _write(path: Path, part: Ids) -> None:
         with atomic_path(path) as unfinished, unfinished.open("wb") as stream:
             np.save(stream, part.astype(np.int32))
     except OSError as error:
-        log.info("the partition is not kept: %s", error)
+        log.info("the partition cannot be cached: %s", error)

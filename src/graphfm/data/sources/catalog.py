@@ -1,7 +1,7 @@
-"""The datasets of the paper: where their files come from, and what is done to them.
+"""The datasets of the paper: where their files come from, and how they are prepared.
 
 File names and addresses are those of PyG (GraphSAINT's files) and of OGB. Neither publishes sizes
-or checksums, so none are listed; where one becomes known it belongs into the table.
+or checksums, so none are listed here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TABLES = tuple(
     for name in ("num-node-list", "num-edge-list", "node-feat", "node-label", "edge")
 )
 ARRAYS = ("raw/data.npz", "raw/node-label.npz")
-RAW = "raw"  # NAME:raw is the dataset without preparation
+RAW = "raw"  # NAME:raw names the dataset without preparation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
-    """A file to get: its place in the folder of the dataset, and what is known of it."""
+    """A file to download: its path in the folder of the dataset, address, size and checksum."""
 
     path: str
     url: str
@@ -36,10 +36,10 @@ class Download:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """The size of a dataset as somebody printed it."""
+    """The size of a dataset as the paper or the publisher prints it."""
 
     nodes: int
-    edges: int  # of Table 1: as the paper counts them; else: as the files hold them
+    edges: int  # in Table 1 as the paper counts them, otherwise as the files hold them
     features: int
     classes: int
     split: tuple[float, float, float]  # shares of all nodes: train, validation, test
@@ -47,44 +47,44 @@ class Statistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A dataset by name.
+    """A dataset: its files, where they come from, and how a graph is made from them.
 
-    `files` are what a reader of `form` reads, within the folder of the dataset. OGB's come in an
-    archive, which is then the one thing to download.
+    `files` are the paths that the reader of `form` reads, inside the folder of the dataset. OGB
+    packs them into one archive, which is then the only download.
     """
 
     name: str
     about: str
-    form: str  # "graphsaint", "ogb-tables" or "ogb-arrays": see `data/raw`
+    form: str  # "graphsaint", "ogb-tables" or "ogb-arrays": see `data/sources/raw`
     downloads: tuple[Download, ...]
     files: tuple[str, ...]
-    published: Statistics  # by those who made the files
+    published: Statistics  # by the publisher of the files
     paper: Statistics | None = None  # Table 1
-    counted_once: bool = False  # the paper counts an edge once that the files hold both ways
-    split: str = ""  # OGB: the folder of the split
+    counted_once: bool = False  # the paper counts an undirected edge once, the files hold two
+    split: str = ""  # name of OGB's folder with the split
     preparation: Preparation = AS_GIVEN
-    remark: str = ""  # where paper and files are known to differ
+    remark: str = ""  # known differences between the paper and the files
 
     @property
     def base(self) -> str:
-        """The name without ':raw': the folder of the files."""
+        """The name without ':raw', which is also the name of the folder with the files."""
         return self.name.partition(":")[0]
 
     @property
     def archive(self) -> Download | None:
-        """The one archive that holds all files, if they come so."""
+        """The archive that holds all files; None if they are downloaded one by one."""
         only = self.downloads[0]
         return only if only.path.endswith(".zip") else None
 
 
-def find(name: str, do: str = "fetch") -> Source:
-    """The dataset of a name, or of NAME:raw; `do` is what it is wanted for."""
+def find(name: str) -> Source:
+    """Return the dataset called NAME or NAME:raw."""
     base, _, variant = name.partition(":")
     if base not in CATALOG or variant not in ("", RAW):
         near = difflib.get_close_matches(base, CATALOG, n=1)
         raise InputError(
-            f"there is nothing to {do} for {name!r}; there is {', '.join(CATALOG)}, each also as "
-            f"NAME:raw" + (f" (did you mean {near[0]}?)" if near and near[0] != base else "")
+            f"unknown dataset of the paper {name!r}; choose one of {', '.join(CATALOG)}, or "
+            "NAME:raw" + (f" (did you mean {near[0]}?)" if near and near[0] != base else "")
         )
     source = CATALOG[base]
     return replace(source, name=name, preparation=AS_GIVEN) if variant else source
@@ -120,7 +120,7 @@ CATALOG: Mapping[str, Source] = {
             "flickr",
             ("1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy", "1join-XdvX3anJU_MLVtick7MgeAQiWIZ",
              "1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9", "1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7"),
-            about="89 thousand images of Flickr, linked by what they share, 7 classes",
+            about="89 thousand images on Flickr, linked by shared properties, 7 classes",
             published=Statistics(
                 nodes=89_250, edges=899_756, features=500, classes=7, split=(0.5, 0.25, 0.25)),
             paper=Statistics(
@@ -130,7 +130,7 @@ CATALOG: Mapping[str, Source] = {
             "reddit",
             ("1sncK996BM5lpuDf75lDFqCiDZyErc1c2", "1ZsHaJ0ussP1W722krmEIp_8pwKAoi5b3",
              "1JF3Pjv9OboMNYs2aXRQGbJbc4t_nDd5u", "1nJIKd77lcAGU4j-kVNx_AIGEkveIKz3A"),
-            about="233 thousand posts of Reddit, 41 classes; GraphSAINT's sparser form (Reddit2)",
+            about="233 thousand posts on Reddit, 41 classes; GraphSAINT's sparse version (Reddit2)",
             preparation=Preparation(edges=GIVEN, standardised=True),
             published=Statistics(
                 nodes=232_965, edges=23_213_838, features=602, classes=41, split=(0.66, 0.1, 0.24)),
@@ -150,12 +150,12 @@ CATALOG: Mapping[str, Source] = {
             paper=Statistics(
                 nodes=716_847, edges=6_997_410, features=300, classes=50, split=(0.75, 0.15, 0.1)),
             counted_once=True,
-            remark="the paper prints 50 classes, the files hold 100; it prints 6,997,410 edges, "
-            "half of the 13,954,819 in the files is 6,977,409.5",
+            remark="the paper prints 50 classes, but the files hold 100; it prints 6,997,410 "
+            "edges, but half of the 13,954,819 in the files is 6,977,409.5",
         ),
         _ogb(
             "arxiv", "arxiv", "time",
-            about="169 thousand papers of arXiv and their citations, 40 classes (ogbn-arxiv)",
+            about="169 thousand papers on arXiv and their citations, 40 classes (ogbn-arxiv)",
             preparation=Preparation(edges=SYMMETRIC),
             published=Statistics(
                 nodes=169_343, edges=1_166_243, features=128, classes=40,
@@ -166,7 +166,7 @@ CATALOG: Mapping[str, Source] = {
         ),
         _ogb(
             "products", "products", "sales_ranking",
-            about="2.4 million products of Amazon, bought together, 47 classes (ogbn-products)",
+            about="2.4 million products on Amazon, bought together, 47 classes (ogbn-products)",
             preparation=Preparation(edges=BOTH),
             published=Statistics(
                 nodes=2_449_029, edges=61_859_140, features=100, classes=47,
@@ -174,7 +174,7 @@ CATALOG: Mapping[str, Source] = {
             paper=Statistics(
                 nodes=2_449_029, edges=61_859_140, features=100, classes=47,
                 split=(0.10, 0.02, 0.88)),
-            remark="the paper's shares of the split are rounded; OGB trains on 8 % of the nodes",
+            remark="the paper rounds the shares of the split; OGB trains on 8 % of the nodes",
         ),
         _ogb(
             "papers100m", "papers100M-bin", "time",
@@ -183,7 +183,7 @@ CATALOG: Mapping[str, Source] = {
             published=Statistics(
                 nodes=111_059_956, edges=1_615_685_872, features=128, classes=172,
                 split=(1_207_179 / 111_059_956, 125_265 / 111_059_956, 214_338 / 111_059_956)),
-            remark="it is not in the paper",
+            remark="this dataset is not in the paper",
         ),
     )
 }  # fmt: skip

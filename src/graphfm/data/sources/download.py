@@ -1,4 +1,4 @@
-"""Files from the web: resumed where they broke off, and never a web page in place of data."""
+"""Downloads that continue where they stopped and refuse a web page in place of data."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from graphfm.errors import InputError
 from graphfm.files import check_room
 
 PIECE = 1 << 18
-SECONDS = 30  # without a byte, after which a connection counts as lost
+SECONDS = 30  # a connection without data for this long is lost
 TRIES = 4
 Tell = Callable[[str, int, int], None]
 
 
 class Unreachable(InputError):  # noqa: N818
-    """The file cannot be got from here; a person may get it elsewhere."""
+    """The file cannot be downloaded from here; a person may get it elsewhere."""
 
 
 def download(wanted: Download, path: Path, tell: Tell) -> None:
-    """Get a file. What has come so far is in `PATH.part`, and is not asked for again."""
+    """Download a file. `PATH.part` keeps what has arrived, so it is not requested again."""
     part = path.with_name(f"{path.name}.part")
     try:
         whole = any(_receive(wanted, part, path.name, tell) for _ in range(TRIES))
     except urllib.error.HTTPError as error:
-        raise Unreachable(f"{wanted.url} answers {error.code} {error.reason}") from None
+        raise Unreachable(f"{wanted.url} answered {error.code} {error.reason}") from None
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as e:
         reason = getattr(e, "reason", None) or e
         raise Unreachable(f"{wanted.url} cannot be reached ({reason})") from None
     if not whole:
         raise Unreachable(
-            f"{wanted.url} broke off {TRIES} times, {_size(part):,} bytes are here; run the "
-            "command again to go on from there"
+            f"the connection to {wanted.url} was lost {TRIES} times, after {_size(part):,} bytes; "
+            "run the command again to continue from there"
         )
     _check(wanted, part)
     part.replace(path)
@@ -47,10 +47,10 @@ def download(wanted: Download, path: Path, tell: Tell) -> None:
 
 
 def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
-    """Append what is still missing. Is all of it there now?"""
+    """Append what is still missing; return whether the file is complete."""
     request = urllib.request.Request(wanted.url, headers={"User-Agent": "graphfm"})
     start = _size(part) if _tag(part).is_file() else 0
-    if start:  # If-Range: another file of the same name is sent from its beginning
+    if start:  # If-Range: if the file has changed, the server sends all of it
         request.add_header("Range", f"bytes={start}-")
         request.add_header("If-Range", _tag(part).read_text())
     try:
@@ -60,8 +60,8 @@ def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
             raise
         error.close()
         if error.headers.get("Content-Range") == f"bytes */{start}":
-            return True  # it was all there, and the program ended before it said so
-        part.unlink()  # longer than the file: it was another one
+            return True  # complete; the program ended before it renamed the file
+        part.unlink()  # longer than the file on the server: it was a different file
         return _receive(wanted, part, name, tell)
     with response:
         start = start if response.status == 206 else 0
@@ -70,8 +70,8 @@ def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
         if first is None:
             return False
         if response.headers.get_content_type() == "text/html" or (not start and is_page(first)):
-            raise Unreachable(f"{wanted.url} sends a web page instead of the file")
-        part.parent.mkdir(parents=True, exist_ok=True)  # not before there is something to write
+            raise Unreachable(f"{wanted.url} sent a web page instead of the file")
+        part.parent.mkdir(parents=True, exist_ok=True)  # only once there is data to write
         if total is not None:
             check_room(part.parent, total - start)
         if tag := response.headers.get("ETag") or response.headers.get("Last-Modified"):
@@ -85,7 +85,7 @@ def _receive(wanted: Download, part: Path, name: str, tell: Tell) -> bool:
 def _write(
     response: Any, first: bytes, part: Path, start: int, tell: Callable[[int], None]
 ) -> bool:
-    """Append what comes, until no more comes. Was that the end, and no accident?"""
+    """Append data until the stream ends; return False if the connection was lost."""
     with part.open("r+b" if start else "wb") as stream:
         stream.seek(start)
         piece: bytes | None = first
@@ -98,7 +98,7 @@ def _write(
 
 
 def _read(response: Any) -> bytes | None:
-    """The next bytes, none at the end; None where the connection is lost. What came is kept."""
+    """Return the next bytes, b"" at the end, None if the connection is lost."""
     try:
         piece: bytes = response.read(PIECE)
     except (OSError, http.client.HTTPException):
@@ -107,18 +107,18 @@ def _read(response: Any) -> bytes | None:
 
 
 def _total(response: Any, start: int) -> int | None:
-    """Bytes of the whole file."""
+    """Size of the whole file, None if the server does not say."""
     if response.status == 206:
         stated = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", ""))
         if stated is None or int(stated[1]) != start:
-            raise http.client.HTTPException("the server sent another part than was asked for")
+            raise http.client.HTTPException("the server sent another range than requested")
         return int(stated[2])
     length = response.headers.get("Content-Length", "")
     return int(length) if length.isdecimal() else None
 
 
 def _check(wanted: Download, part: Path) -> None:
-    """Refuse, and remove, a file of another size or digest than is known of it."""
+    """Refuse and remove a file whose size or digest is not the known one."""
     reason = ""
     if wanted.num_bytes is not None and _size(part) != wanted.num_bytes:
         reason = f"has {_size(part):,} bytes; expected {wanted.num_bytes:,}"
@@ -130,7 +130,7 @@ def _check(wanted: Download, part: Path) -> None:
     if reason:
         part.unlink()
         _tag(part).unlink(missing_ok=True)
-        raise InputError(f"the file at {wanted.url} {reason}; it is not used")
+        raise InputError(f"the file at {wanted.url} {reason}; it was removed; try again later")
 
 
 def _size(path: Path) -> int:
@@ -138,5 +138,5 @@ def _size(path: Path) -> int:
 
 
 def _tag(part: Path) -> Path:
-    """Beside an unfinished file: how the server names the version it is of."""
+    """The file next to PATH.part that holds the server's ETag or date of the file."""
     return part.with_name(f"{part.name}.tag")

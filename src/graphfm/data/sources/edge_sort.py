@@ -1,7 +1,7 @@
-"""Edges sorted by target on the disk, in memory for all nodes but not for all edges.
+"""Sorts edges by target on disk; memory grows with the number of nodes, not of edges.
 
-A first pass counts the edges into each node, and cuts the nodes into ranges with few enough edges.
-A second pass lays each edge beside the others of its range. Then each range is sorted in memory.
+A first pass counts the edges into each node and cuts the nodes into ranges with few enough edges.
+A second pass writes each edge next to the others of its range. Then each range is sorted in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphfm.files import check_room
 
 Array = np.ndarray[Any, Any]
 Pairs = Iterator[tuple[Array, Array]]
-RANGE_EDGES = 1 << 21  # sorted at a time; one takes 40 bytes or so
+RANGE_EDGES = 1 << 21  # sorted at a time; each takes about 40 bytes
 PAIR = np.dtype("<i4")
 
 
@@ -34,9 +34,10 @@ def sort_edges(
     range_edges: int = RANGE_EDGES,
     tell: Callable[[int], None] = lambda num_edges: None,
 ) -> int:
-    """Write `indptr.npy` and `indices.npy`; `read` gives sources and targets, and is used twice.
+    """Write `indptr.npy` and `indices.npy`, and return the number of edges written.
 
-    `edges` is that of a `Preparation`. Returns how many edges were written.
+    `read` yields pieces of sources and targets and is called twice. `edges` is the setting of the
+    same name in `Preparation`.
     """
     degree = np.zeros(num_nodes, np.int64)
     for _, targets in _arranged(read(), num_nodes, edges):
@@ -65,14 +66,14 @@ def sort_edges(
 
 
 def _arranged(pieces: Pairs, num_nodes: int, edges: str) -> Pairs:
-    """The edges as the preparation wants them; refuses ids that there are not."""
+    """Yield the edges as the preparation asks for them; refuse ids of nodes that do not exist."""
     for sources, targets in pieces:
         for ids in (sources, targets):
             if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= num_nodes):
                 wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
                 raise InputError(
-                    f"an edge names node {wrong}; there are {num_nodes:,}, so ids run from 0 to "
-                    f"{num_nodes - 1}"
+                    f"an edge holds node id {wrong}; expected 0 to {num_nodes - 1}; download the "
+                    "files again"
                 )
         if not sources.size:
             continue
@@ -90,28 +91,28 @@ def _deal(
     path: Path,
     tell: Callable[[int], None],
 ) -> None:
-    """Write (target, source) of each edge to where its range lies in the file."""
+    """Write (target, source) of each edge to the part of the file that belongs to its range."""
     starts = np.array([start for start, _ in cuts])
-    place = offsets[starts].copy()  # where the next edge of each range goes
-    kind = np.uint16 if len(cuts) < 1 << 16 else np.int64  # numpy sorts short numbers fast
+    next_row = offsets[starts].copy()  # where the next edge of each range is written
+    range_type = np.uint16 if len(cuts) < 1 << 16 else np.int64  # numpy sorts uint16 faster
     num_edges = 0
     with path.open("wb") as stream:
         for sources, targets in pieces:
-            home = (np.searchsorted(starts, targets, side="right") - 1).astype(kind)
-            order = np.argsort(home, kind="stable")
+            range_ids = (np.searchsorted(starts, targets, side="right") - 1).astype(range_type)
+            order = np.argsort(range_ids, kind="stable")
             pairs = np.stack([targets, sources], axis=1).astype(PAIR)[order]
-            counts = np.bincount(home, minlength=len(cuts))
+            counts = np.bincount(range_ids, minlength=len(cuts))
             ends = np.cumsum(counts)
             for part in np.flatnonzero(counts):
-                stream.seek(int(place[part]) * 2 * PAIR.itemsize)
+                stream.seek(int(next_row[part]) * 2 * PAIR.itemsize)
                 stream.write(pairs[ends[part] - counts[part] : ends[part]].data)
-            place += counts
+            next_row += counts
             num_edges += len(sources)
             tell(num_edges)
 
 
 def _sorted(pairs: Array, start: int, end: int, num_nodes: int, edges: str) -> tuple[Array, Array]:
-    """Sources of the edges into the nodes from start to end, by target, and how many each has."""
+    """Sources of the edges into the nodes from `start` to `end`, by target, and in-degrees."""
     keys = pairs[:, 0].astype(np.int64)
     keys -= start
     keys *= num_nodes

@@ -1,4 +1,4 @@
-"""Datasets by name: got, unpacked, prepared, and then here."""
+"""Datasets by name: downloaded, unpacked, prepared, and loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from graphfm.data.formats.mapped_folder import (
+from graphfm.data.graph import Graph
+from graphfm.data.graph.size import GraphSize
+from graphfm.data.sources import catalog
+from graphfm.data.sources.build import build
+from graphfm.data.sources.catalog import Download, Source
+from graphfm.data.sources.download import Unreachable, download
+from graphfm.data.sources.mapped_folder import (
     Tell,
     is_current,
     open_graph,
@@ -16,12 +22,6 @@ from graphfm.data.formats.mapped_folder import (
     stored_bytes,
     stored_folder,
 )
-from graphfm.data.graph import Graph
-from graphfm.data.graph.size import GraphSize
-from graphfm.data.sources import catalog
-from graphfm.data.sources.build import build
-from graphfm.data.sources.catalog import Download, Source
-from graphfm.data.sources.download import Unreachable, download
 from graphfm.data.sources.raw.base import reading
 from graphfm.errors import InputError
 from graphfm.files import atomic_path, check_room, data_folder, folder_for, locked
@@ -30,28 +30,28 @@ COPIED_AT_ONCE = 1 << 20
 
 
 class Missing(InputError):  # noqa: N818
-    """Files that could not be got: where each should be, and where it comes from."""
+    """Files that could not be downloaded: the address of each, and where to put it."""
 
     def __init__(self, reason: str, source: Source, folder: Path, command: str) -> None:
         self.reason, self.command = reason, command
-        self.places = [(folder / file.path, file.url) for file in _lacking(source, folder)]
-        listed = ", ".join(f"{url} as {path}" for path, url in self.places)
-        super().__init__(f"{reason}; get {listed} by other means and run {command} again")
+        self.files = [(folder / file.path, file.url) for file in _missing_downloads(source, folder)]
+        listed = ", ".join(f"{url} as {path}" for path, url in self.files)
+        super().__init__(f"{reason}; download {listed} yourself and run {command} again")
 
 
 def fetch(
     name: str, root: str | Path | None = None, tell: Tell = lambda what, done, total: None
 ) -> Path:
-    """Get a dataset and prepare it, as far as that is not done yet; returns its folder."""
+    """Download and prepare a dataset, as far as that is not done yet; return its folder."""
     source = catalog.find(name)
     folder = files_folder(source, root)
     target = stored_folder(source, folder)
     if is_current(source, target):
         return target
     try:
-        waiting = f"another process fetches {source.base}: waiting for it"
+        waiting = f"another process fetches {source.base}; waiting for it"
         with folder_for(folder), locked(folder, waiting):
-            for wanted in _lacking(source, folder):
+            for wanted in _missing_downloads(source, folder):
                 try:
                     download(wanted, folder / wanted.path, tell)
                 except Unreachable as error:
@@ -66,36 +66,36 @@ def fetch(
 
 
 def is_here(name: str, root: str | Path | None = None) -> bool:
-    """Can the dataset be loaded?"""
+    """True if the dataset can be loaded."""
     source = catalog.find(name)
     return is_current(source, stored_folder(source, files_folder(source, root)))
 
 
 def load_fetched(name: str, root: str | Path | None = None) -> Graph:
-    """The graph of a dataset that was fetched."""
+    """Load the graph of a dataset that was fetched before."""
     source = catalog.find(name)
     folder = stored_folder(source, files_folder(source, root))
     command = _command(name, root)
     if not folder.is_dir():
-        raise InputError(f"{name} is not in {folder.parent}; run {command} to get it")
+        raise InputError(f"{name} is not in {folder.parent}; run {command} to download it")
     try:
         graph = open_graph(folder)
     except InputError as error:
-        raise InputError(f"{error}; run {command} to make it again") from None
+        raise InputError(f"{error}; run {command} to build it again") from None
     if graph.meta["preparation"] != source.preparation.to_json():
-        raise InputError(f"{folder} was prepared in another way; run {command} to make it again")
+        raise InputError(f"{folder} was prepared differently; run {command} to build it again")
     return graph
 
 
 def fetched_size(
     name: str, device: torch.device, dtype: torch.dtype | None = None
 ) -> GraphSize | None:
-    """How large a dataset is, by what is written of it; None where it was not fetched."""
+    """Read the size of a dataset without loading it; None if it was not fetched."""
     source = catalog.find(name)
     try:
         record = read_record(stored_folder(source, files_folder(source, None)))
     except InputError:
-        return None  # whoever loads it says what to do
+        return None  # loading it will explain what to do
     feature_bytes = (dtype or torch.float32).itemsize
     num_bytes = stored_bytes(record) - (4 - feature_bytes) * record["nodes"] * record["features"]
     return GraphSize(
@@ -107,12 +107,12 @@ def fetched_size(
         num_bytes=num_bytes,
         feature_bytes=feature_bytes,
         num_scored=round(max(source.published.split[1:]) * record["nodes"]),
-        still_to_come=num_bytes if device.type == "cuda" else 0,  # else it stays on the disk
+        still_to_come=num_bytes if device.type == "cuda" else 0,  # on the CPU it stays on disk
     )
 
 
 def files_folder(source: Source, root: str | Path | None) -> Path:
-    """The folder of a dataset: the published files, and beside them the graph made of them."""
+    """The folder of a dataset, with the published files and the graph built from them."""
     return data_folder(root) / source.base
 
 
@@ -120,23 +120,23 @@ def _command(name: str, root: str | Path | None) -> str:
     return f"'graphfm datasets fetch {name}{f' --root {root}' if root else ''}'"
 
 
-def _lacking(source: Source, folder: Path) -> list[Download]:
-    """What has to be downloaded."""
+def _missing_downloads(source: Source, folder: Path) -> list[Download]:
+    """Return what still has to be downloaded."""
     if all((folder / name).is_file() for name in source.files):
         return []
     return [wanted for wanted in source.downloads if not (folder / wanted.path).is_file()]
 
 
 def _unpack(source: Source, folder: Path) -> None:
-    """Take the files that are missing out of the archive, and nothing else."""
+    """Extract the missing files, and nothing else, from the archive."""
     missing = [name for name in source.files if not (folder / name).is_file()]
     if source.archive is None or not missing:
         return
     path = folder / source.archive.path
     with reading(path), zipfile.ZipFile(path) as archive:
         members = _members(archive)
-        if lacking := [name for name in missing if name not in members]:
-            raise InputError(f"there is no {lacking[0]} in it")
+        if absent := [name for name in missing if name not in members]:
+            raise InputError(f"it does not hold {absent[0]}; remove it and download it again")
         check_room(folder, sum(members[name].file_size for name in missing))
         for name in missing:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -149,15 +149,15 @@ def _unpack(source: Source, folder: Path) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Files of an archive by their path below its one top folder."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    """Return the files of an archive by their path below its top folder."""
+    members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         parts = PurePosixPath(info.filename).parts
         if info.filename.startswith("/") or ".." in parts or "\\" in info.filename:
-            raise InputError(f"it holds {info.filename!r}, which leads out of its folder")
+            raise InputError(f"it holds {info.filename!r}, a path outside its folder")
         below = "/".join(parts[1:])
-        if below in found:
+        if below in members:
             raise InputError(f"it holds {below!r} twice")
         if below and not info.is_dir():
-            found[below] = info
-    return found
+            members[below] = info
+    return members

@@ -1,4 +1,4 @@
-"""What is done to the files of a dataset before it is a graph."""
+"""The preparation of a dataset: what happens to its edges and features."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,12 +7,12 @@ GIVEN, BOTH, SYMMETRIC = "given", "both", "symmetric"
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """How edges and features of a dataset are prepared; as the files have them by default.
+    """How edges and features of a dataset are prepared; the default changes nothing.
 
-    `edges`: "given" as they are; "both" with the inverse of each beside it, as OGB does where
-    files hold an undirected edge once; "symmetric" with every pair both ways and once.
-    `standardised`: each feature has mean 0 and standard deviation 1 over all nodes, as the
-    released code does it (with n - 1 in the deviation). A feature that never changes becomes 0.
+    `edges`: "given" keeps them; "both" adds the reverse of each edge, as OGB's loader does if the
+    files hold an undirected edge once; "symmetric" keeps each pair once per direction.
+    `standardised`: each feature gets mean 0 and standard deviation 1 over all nodes, as in the
+    released code (with n - 1 in the deviation). A constant feature becomes 0.
     """
 
     edges: str = GIVEN

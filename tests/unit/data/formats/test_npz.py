@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
 from graphfm.data.formats import npz
+from graphfm.data.graph.graph_file import RULES
 
 EDGES = np.array([[0, 1, 2, 2], [1, 2, 0, 0]])
 X = np.array([[0.5, 1.0], [2.0, -3.0], [4.0, 0.25]], dtype=np.float32)
@@ -112,7 +113,7 @@ def test_a_file_that_is_not_there(path):
 
 def test_a_directory(path):
     path.mkdir()
-    refused(path, "it is a folder, or no file; give the path of an .npz file")
+    refused(path, "it is not a file; give the path of an .npz file")
 
 
 def test_a_file_that_may_not_be_read(path, monkeypatch):
@@ -121,7 +122,7 @@ def test_a_file_that_may_not_be_read(path, monkeypatch):
 
     path.write_bytes(b"something")
     monkeypatch.setattr("zipfile.ZipFile", forbid)
-    refused(path, "it may not be read; ask its owner to let you")
+    refused(path, "permission denied; make it readable")
 
 
 def test_a_name_too_long_for_the_system(tmp_path):
@@ -198,9 +199,9 @@ def test_an_npy_header_of_nonsense(scratch, text):
 @pytest.mark.parametrize(
     ("members", "missing"),
     [
-        ({"x": None}, "no x in it"),
-        ({"edge_index": None}, "no edge_index in it"),
-        ({"edge_index": None, "x": None}, "no edge_index and no x in it .it holds nothing"),
+        ({"x": None}, "it has no x .it holds"),
+        ({"edge_index": None}, "it has no edge_index .it holds"),
+        ({"edge_index": None, "x": None}, "it has no edge_index and no x .it holds nothing"),
         ({"x": None, "X": X}, "it holds edge_index.npy, X.npy"),
     ],
 )
@@ -214,7 +215,7 @@ def test_two_members_of_one_name(path):
         write(path)
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("x.npy", npy(X + 1))
-    refused(path, "two arrays of one name")
+    refused(path, "two arrays of the same name")
 
 
 def patch_directory(path: Path, offset: int, kind: str, value: int, *, local: int | None) -> None:
@@ -239,7 +240,7 @@ def patch_directory(path: Path, offset: int, kind: str, value: int, *, local: in
         (10, "<H", zipfile.ZIP_STORED, 8, "damaged"),
         (16, "<I", 0xDEADBEEF, 14, "CRC"),
         (20, "<I", 1, 18, "damaged"),
-        (24, "<I", 2**31, 22, r"x says float32 \[3, 2\], 24 bytes, but has"),
+        (24, "<I", 2**31, 22, r"x declares float32 \[3, 2\], which is 24 bytes, but "),
         (24, "<I", 1, 22, "damaged"),
         (42, "<I", 10**6, None, "damaged"),
     ],
@@ -286,7 +287,7 @@ def test_a_shape_that_does_not_match_the_data(path, shape):
 
 def test_a_huge_array_that_is_consistent_but_larger_than_the_memory(path, monkeypatch):
     monkeypatch.setattr(npz, "available_memory", lambda: 10)
-    refused(write(path), "and there is less")
+    refused(write(path), r"bytes of memory, but [\d,]+ are available")
 
 
 def test_declared_sizes_of_a_petabyte_are_refused_before_anything_is_read(path, monkeypatch):
@@ -301,7 +302,7 @@ def test_declared_sizes_of_a_petabyte_are_refused_before_anything_is_read(path, 
     monkeypatch.setattr(zipfile.ZipFile, "getinfo", huge)
     monkeypatch.setattr(npz, "_read_member", lambda *_: pytest.fail("read"))
     write(path, x=member)
-    refused(path, "and there is less")
+    refused(path, r"bytes of memory, but [\d,]+ are available")
 
 
 @pytest.mark.parametrize(
@@ -398,7 +399,7 @@ def bomb(marker: Path) -> bytes:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("key", [*npz.REQUIRED, *npz.OPTIONAL])
+@pytest.mark.parametrize("key", list(RULES))
 def test_an_object_array_is_refused_and_never_unpickled(path, tmp_path, key):
     marker = tmp_path / "exploded"
     refused(write(path, **{key: bomb(marker)}), f"{key} holds Python objects")
@@ -423,14 +424,14 @@ def test_a_pickle_in_the_place_of_an_array_is_not_run(path, tmp_path):
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"edge_index": EDGES + 1}, "edge_index names node 3"),
+        ({"edge_index": EDGES + 1}, "edge_index holds node id 3"),
         ({"edge_index": EDGES.astype(float)}, "edge_index holds"),
         ({"x": X * np.nan}, "x holds NaN"),
         ({"x": X[:0]}, "x has shape"),
         ({"y": np.array([0, 1])}, "y has shape"),
         ({"y": np.array([0, 1, 2**40])}, "y holds label"),
         ({"y": np.array(["a", "b", "c"])}, "y holds <U1 values; expected numbers"),
-        ({"train_mask": np.ones(3, bool)}, "there is a train_mask but no y"),
+        ({"train_mask": np.ones(3, bool)}, "train_mask is given without y"),
         ({"train_mask": np.zeros(3, bool)}, "train_mask is empty"),
         ({"edge_weight": np.zeros(4)}, "edge_weight holds"),
         ({"edge_weight": np.ones(3)}, "edge_weight has shape"),
@@ -451,15 +452,15 @@ def test_wrong_values_are_named_with_the_file(path, members, reason):
         ("[" * 100_000, "meta is not one JSON text"),
         ('{"a":' * 100_000, "meta is not one JSON text"),
         ('{"a": ' + "1" * 10_000 + "}", "meta is not one JSON text"),
-        ({"names": ["a"]}, "there are 1 node_names; expected 3"),
+        ({"names": ["a"]}, "node_names has 1 entries; expected 3"),
         ({"names": "abc"}, "node_names is a str"),
         ({"names": {"a": 1, "b": 2, "c": 3}}, "node_names is a dict"),
-        ({"names": [1, 2, 3]}, "node_names holds something that is not text"),
-        ({"names": ["a", "b", "\ud800"]}, "node_names holds something that is not text"),
+        ({"names": [1, 2, 3]}, "node_names holds a value that is not text"),
+        ({"names": ["a", "b", "\ud800"]}, "node_names holds a value that is not text"),
         ({"names": 3}, "node_names is a int"),
-        ({"labels": ["a", ["b"]]}, "class_names holds something that is not text"),
+        ({"labels": ["a", ["b"]]}, "class_names holds a value that is not text"),
         ({"labels": True}, "class_names is a bool"),
-        ({"labels": ["a"], "num_classes": 2}, "there are 1 class_names; expected 2"),
+        ({"labels": ["a"], "num_classes": 2}, "class_names has 1 entries; expected 2"),
         ({"num_classes": "many"}, "num_classes is 'many'"),
         ({"num_classes": -1}, "num_classes is -1"),
         ({"num_classes": 2.5}, "num_classes is 2.5"),
@@ -482,6 +483,23 @@ def test_meta_that_is_wrong(path, meta, reason):
 )
 def test_meta_that_is_no_text(path, meta, reason):
     refused(write(path, meta=meta), reason)
+
+
+# What is not used
+
+
+def test_arrays_that_are_not_used_are_named_in_one_warning(path, caplog):
+    write(path, edge_attr=np.ones((4, 2)), edge_type=np.zeros(4), split=np.array(["a"]))
+    assert Graph.from_npz(path).num_edges == 4
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("graphfm", "WARNING")
+    assert record.getMessage().startswith(f"{path}: edge_attr, edge_type, split are not used")
+
+
+def test_a_file_whose_arrays_are_all_used_is_read_without_a_warning(path, caplog):
+    graph().save(path)
+    Graph.from_npz(path)
+    assert caplog.records == []
 
 
 # Quantised features
@@ -542,7 +560,7 @@ def test_a_failure_in_the_middle_of_saving_leaves_the_old_file(path, monkeypatch
 
 @pytest.mark.parametrize("name", ["", "missing/graph.npz"])
 def test_saving_to_an_impossible_place_leaves_nothing(tmp_path, name):
-    with pytest.raises(InputError, match="not a file|there is no folder"):
+    with pytest.raises(InputError, match="not a file|no such folder"):
         graph().save(tmp_path / name)
     assert os.listdir(tmp_path) == []
 

@@ -23,9 +23,9 @@ def rows(value) -> np.ndarray:
 
 
 WRONG_EDGES = [
-    ([[0, 4], [1, 2]], r"edge_index names node 4; x has 4 rows, so ids run from 0 to 3"),
-    ([[0, 1], [1, 10**12]], r"edge_index names node 1000000000000"),
-    ([[0, -1], [1, 2]], r"edge_index names node -1"),
+    ([[0, 4], [1, 2]], r"edge_index holds node id 4; expected 0 to 3, because x has 4 rows"),
+    ([[0, 1], [1, 10**12]], r"edge_index holds node id 1000000000000"),
+    ([[0, -1], [1, 2]], r"edge_index holds node id -1"),
     (np.array([[2**64 - 1], [0]], dtype=np.uint64), r"edge_index holds 18446744073709551615"),
     ([[0.0, 1.0], [1.0, 2.0]], r"edge_index holds torch.float\d+ values; expected integer"),
     ([[True], [False]], r"edge_index holds torch.bool values"),
@@ -73,13 +73,13 @@ WRONG_LABELS = [
     (np.zeros((4, 2, 2)), r"y has shape \(4, 2, 2\)"),
     (1, r"y has shape \(\)"),
     ([0, 1, 2, -2], r"y holds label -2"),
-    ([0, 1, 2, 10**9], r"y holds label 1000000000; expected below"),
+    ([0, 1, 2, 10**9], r"y holds label 1000000000; expected class numbers below"),
     ([0.0, 1.0, 0.5, -1.0], r"y holds values that are not whole numbers"),
     ([0.0, 1.0, NAN, -1.0], r"y holds values that are not whole numbers"),
     ([0.0, 1.0, INF, -1.0], r"y holds values that are not whole numbers"),
     ([[0, 0.5], *MULTI[1:]], r"y holds values that are not whole numbers"),
-    ([[0, 2], *MULTI[1:]], r"multi-label y holds values other than 0 and 1"),
-    ([[-2, -2], *MULTI[1:]], r"multi-label y holds values other than 0 and 1"),
+    ([[0, 2], *MULTI[1:]], r"multi-label y holds values other than 0, 1"),
+    ([[-2, -2], *MULTI[1:]], r"multi-label y holds values other than 0, 1"),
     (np.array([[255, 255], *MULTI[1:]], dtype=np.uint8), r"multi-label y holds values other"),
     ([[-1, 1], *MULTI[1:]], r"a row of y mixes -1 with labels"),
     (["a", "b", "c", "d"], r"y holds <U1 values"),
@@ -90,7 +90,7 @@ WRONG_LABELS = [
 
 WRONG_MASKS = [
     ([True, False], r"_mask has shape \(2,\); expected \[4\]"),
-    ([0, 2], r"_mask has shape \(2,\).*of a list of ids"),
+    ([0, 2], r"_mask has shape \(2,\).*from a list of ids"),
     ([0, 1, 2, 3], r"_mask holds values other than 0 and 1"),
     ([0.5, 0, 0, 0], r"_mask holds values other than 0 and 1"),
     ([NAN, 0, 0, 0], r"_mask holds values other than 0 and 1"),
@@ -102,11 +102,11 @@ WRONG_MASKS = [
 ]
 
 WRONG_WEIGHTS = [
-    ([1.0, 0.0, 1.0], r"edge_weight holds a value that is not positive"),
-    ([1.0, -1.0, 1.0], r"edge_weight holds a value that is not positive"),
-    ([1.0, NAN, 1.0], r"edge_weight holds a value that is not positive, finite"),
-    ([1.0, INF, 1.0], r"edge_weight holds a value that is not positive, finite"),
-    ([1.0, 1e-300, 1.0], r"edge_weight holds a value that is not positive"),
+    ([1.0, 0.0, 1.0], r"edge_weight holds values that are not positive"),
+    ([1.0, -1.0, 1.0], r"edge_weight holds values that are not positive"),
+    ([1.0, NAN, 1.0], r"edge_weight holds values that are not positive and finite"),
+    ([1.0, INF, 1.0], r"edge_weight holds values that are not positive and finite"),
+    ([1.0, 1e-300, 1.0], r"edge_weight holds values that are not positive"),
     ([1.0, 1.0], r"edge_weight has shape \(2,\); expected \[3\]"),
     ([[1.0, 1.0, 1.0]], r"edge_weight has shape \(1, 3\)"),
     (1.0, r"edge_weight has shape \(\)"),
@@ -115,24 +115,36 @@ WRONG_WEIGHTS = [
 ]
 
 WRONG_OTHERS = [
-    ({"node_names": ["a", "b"]}, r"there are 2 node_names; expected 4"),
-    ({"node_names": ["a", "b", "c", 4]}, r"node_names holds something that is not text"),
-    ({"node_names": [b"a", b"b", b"c", b"d"]}, r"node_names holds something that is not text"),
-    ({"node_names": ["a", "b", "c", "\ud800"]}, r"node_names holds something that is not text"),
+    ({"node_names": ["a", "b"]}, r"node_names has 2 entries; expected 4"),
+    (
+        {"node_names": ["a", "b", "c", 4]},
+        r"node_names holds a value that is not text",
+    ),
+    (
+        {"node_names": [b"a", b"b", b"c", b"d"]},
+        r"node_names holds a value that is not text",
+    ),
+    (
+        {"node_names": ["a", "b", "c", "\ud800"]},
+        r"node_names holds a value that is not text",
+    ),
     ({"node_names": "abcd"}, r"node_names is a str; expected a list"),
     ({"node_names": dict.fromkeys("abcd")}, r"node_names is a dict; expected a list"),
     ({"node_names": 4}, r"node_names is a int; expected a list"),
     ({"class_names": ["a", "b"]}, r"y holds label 2; expected 0 to 1"),
-    ({"class_names": ["a", "b", 3]}, r"class_names holds something that is not text"),
+    (
+        {"class_names": ["a", "b", 3]},
+        r"class_names holds a value that is not text",
+    ),
     ({"class_names": "abc"}, r"class_names is a str"),
-    ({"class_names": ["a", "b"], "num_classes": 3}, r"there are 2 class_names; expected 3"),
+    ({"class_names": ["a", "b"], "num_classes": 3}, r"class_names has 2 entries; expected 3"),
     ({"num_classes": 2}, r"y holds label 2; expected 0 to 1"),
     ({"num_classes": -1}, r"num_classes is -1"),
     ({"num_classes": 2.5}, r"num_classes is 2.5"),
     ({"num_classes": True}, r"num_classes is True"),
     ({"num_classes": "3"}, r"num_classes is '3'"),
     ({"y": MULTI, "num_classes": 3}, r"y is int8 \[4, 2\]; expected int8 \[4, 3\]"),
-    ({"y": None, "train_mask": [1, 0, 0, 0]}, r"there is a train_mask but no y"),
+    ({"y": None, "train_mask": [1, 0, 0, 0]}, r"train_mask is given without y"),
     ({"meta": {"a": object()}}, r"meta is not a dictionary of JSON values"),
     ({"meta": 5}, r"meta is not a dictionary of JSON values"),
     ({"meta": "ab"}, r"meta is not a dictionary of JSON values"),
@@ -178,7 +190,7 @@ def test_wrong_names_classes_and_meta(changes, message):
 @pytest.mark.parametrize(("one", "other"), [("train", "val"), ("train", "test"), ("val", "test")])
 def test_overlapping_masks(one, other):
     masks = {f"{one}_mask": [1, 1, 0, 0], f"{other}_mask": [0, 1, 1, 0]}
-    refused(f"{one}_mask and {other}_mask overlap in 1 nodes", **masks)
+    refused(f"{one}_mask and {other}_mask share 1 nodes", **masks)
 
 
 def test_a_multi_label_mask_selects_labelled_nodes_only():
@@ -221,8 +233,8 @@ def direct(**changes) -> Graph:
         ({"indptr": torch.tensor([0, 2, 1, 2])}, r"indptr does not rise"),
         ({"indices": torch.tensor([0, 1])}, r"indices is int64 \[2\]; expected int32"),
         ({"indices": torch.tensor([[0, 1]]).int()}, r"indices is int32 \[1, 2\]"),
-        ({"indices": torch.tensor([0, 3]).int()}, r"indices names nodes outside 0 to 2"),
-        ({"indices": torch.tensor([0, -1]).int()}, r"indices names nodes outside 0 to 2"),
+        ({"indices": torch.tensor([0, 3]).int()}, r"indices holds node ids outside 0 to 2"),
+        ({"indices": torch.tensor([0, -1]).int()}, r"indices holds node ids outside 0 to 2"),
         ({"x": torch.ones(3, 2).int()}, r"x is int32 \[3, 2\]"),
         ({"x": torch.ones(3, 0)}, r"x is float32 \[3, 0\]"),
         ({"y": torch.tensor([0, 1, -1]).int()}, r"y is int32 \[3\]; expected int64 \[3\]"),

@@ -343,6 +343,17 @@ def test_from_pyg_takes_many_float_labels():
     assert Graph.from_pyg(data).y.tolist() == [[0, 1], [1, 1]]
 
 
+def test_what_pyg_data_holds_and_a_graph_does_not_use_is_named(caplog):
+    data = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    Graph.from_pyg(data)
+    assert caplog.records == []
+    data.edge_attr = torch.ones(1, 3)
+    assert Graph.from_pyg(data).num_edges == 1
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("graphfm", "WARNING")
+    assert record.getMessage().startswith("the PyG data: edge_attr is not used")
+
+
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
@@ -350,7 +361,10 @@ def test_from_pyg_takes_many_float_labels():
         (Data(x=torch.ones(2, 1)), "no edge_index"),
         (HeteroData(), "no x"),
         (None, "no x"),
-        (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [2]])), "edge_index names node 2"),
+        (
+            Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [2]])),
+            "edge_index holds node id 2",
+        ),
     ],
 )
 def test_from_pyg_says_what_is_missing_or_wrong(data, culprit):
@@ -365,8 +379,6 @@ def test_features_in_half_precision(make_graph):
     assert half.fingerprint != graph.fingerprint
     assert graph.with_features(torch.float32) is graph
     large = dataclasses.replace(graph, x=graph.x * 1e6)
-    with pytest.raises(
-        InputError, match=r"is more than torch.float16 holds .* use --features bf16"
-    ):
+    with pytest.raises(InputError, match=r"torch.float16 holds at most .* use --features bf16"):
         large.with_features(torch.float16)
     assert large.with_features(torch.bfloat16).x.isfinite().all()

@@ -139,7 +139,7 @@ def test_without_a_place_to_write_they_are_computed_in_memory(make_graph, tmp_pa
     blocked.write_text("no folder")
     with caplog.at_level(logging.INFO, "graphfm"):
         found = hops(adjacency, 2, cache=blocked / "folder", **IN_FILES)
-    assert "the hops are not kept" in caplog.text
+    assert "the hops cannot be kept in files" in caplog.text
     same(found, hops(adjacency, 2), rtol=0, atol=0)
 
 

@@ -34,12 +34,8 @@ def no_pymetis(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
 
 
-@pytest.fixture(params=["metis", "random", "regions"])
-def how(request, monkeypatch):
-    """Each way to partition; "regions" is what "metis" means without pymetis."""
-    if request.param == "regions":
-        monkeypatch.setitem(sys.modules, "pymetis", None)
-        return "metis"
+@pytest.fixture(params=list(PARTITIONERS))
+def how(request):
     return request.param
 
 
@@ -66,7 +62,7 @@ def test_every_node_is_in_a_part_and_parts_are_balanced(communities, how, num_pa
     part = partition(communities, num_parts, how=how)
     check(part, communities.num_nodes, num_parts)
     size = part.bincount()
-    if how == "random" or sys.modules.get("pymetis", "there") is None:
+    if how == "random":
         assert size.max() - size.min() <= 1
     else:
         assert size.max() <= 1.1 * communities.num_nodes / num_parts + 1
@@ -76,19 +72,6 @@ def test_metis_cuts_less_than_a_third_of_what_random_cuts(communities):
     by_chance = cut(communities, partition(communities, 12, how="random"))
     assert by_chance > 0.9
     assert cut(communities, partition(communities, 12)) < by_chance / 3
-
-
-def test_regions_cut_at_least_a_tenth_less_than_random(communities, no_pymetis):
-    by_chance = cut(communities, partition(communities, 12, how="random"))
-    assert cut(communities, partition(communities, 12)) < 0.9 * by_chance
-
-
-def test_regions_of_a_grid_are_compact(no_pymetis):
-    ids = torch.arange(900).reshape(30, 30)
-    across = torch.stack([ids[:, :-1].flatten(), ids[:, 1:].flatten()])
-    down = torch.stack([ids[:-1].flatten(), ids[1:].flatten()])
-    grid = Graph.from_edges(torch.cat([across, down], 1), torch.zeros(900, 1), undirected=True)
-    assert cut(grid, partition(grid, 9)) < 0.25  # squares of 10 by 10 cut 0.07, chance 0.89
 
 
 def test_same_seed_same_parts(communities, how, tmp_path):
@@ -127,7 +110,7 @@ def test_a_hit_does_not_call_metis(communities, tmp_path, monkeypatch):
     assert torch.equal(partition(communities, 5, cache=tmp_path), first)
 
 
-def test_what_the_file_is_named_by(tmp_path, monkeypatch):
+def test_what_the_file_is_named_by(tmp_path):
     def names(graph, num_parts=2, **settings):
         before = set(tmp_path.iterdir())
         partition(graph, num_parts, cache=tmp_path, **settings)
@@ -141,8 +124,6 @@ def test_what_the_file_is_named_by(tmp_path, monkeypatch):
     assert names(graph_of(path, 4), num_parts=3)
     assert names(graph_of(path, 4), seed=1)
     assert names(graph_of(path, 4), how="random")
-    monkeypatch.setitem(sys.modules, "pymetis", None)
-    assert names(graph_of(path, 4)), "a stand-in is not taken for METIS later"
 
 
 def int32(*values):
@@ -199,7 +180,7 @@ def test_without_a_place_to_write_there_is_a_partition(tmp_path, caplog):
     blocked.write_text("no folder")
     with caplog.at_level(logging.INFO, "graphfm"):
         check(partition(graph_of([(0, 1)], 3), 2, cache=blocked / "folder"), 3, 2)
-    assert "the partition is not kept" in caplog.text
+    assert "the partition cannot be cached" in caplog.text
     assert all(record.levelno == logging.INFO for record in caplog.records)
 
 
@@ -224,12 +205,18 @@ def test_the_default_folder(tmp_path, monkeypatch):
     assert len(list((tmp_path / "home/.cache/graphfm/partitions").iterdir())) == 1
 
 
-def test_without_pymetis_one_warning_says_so(no_pymetis, caplog):
-    with caplog.at_level(logging.INFO, "graphfm"):
-        check(partition(graph_of([(0, 1), (1, 2)], 4), 2), 4, 2)
-    (warning,) = (record for record in caplog.records if record.levelno == logging.WARNING)
-    assert "pymetis is not installed" in warning.getMessage()
-    assert "by regions" in caplog.text
+def test_without_pymetis_an_error_says_what_to_install(no_pymetis, tmp_path):
+    with pytest.raises(InputError, match="'pip install pymetis', or use --partition random"):
+        partition(graph_of([(0, 1), (1, 2)], 4), 2, cache=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_pymetis_a_cached_partition_and_random_parts_still_work(tmp_path, monkeypatch):
+    graph = graph_of([(0, 1), (1, 2)], 4)
+    first = partition(graph, 2, cache=tmp_path)
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    assert torch.equal(partition(graph, 2, cache=tmp_path), first)
+    check(partition(graph, 2, how="random", cache=tmp_path), 4, 2)
 
 
 def test_the_log_names_the_partitioner(caplog):
@@ -292,7 +279,7 @@ def test_a_number_of_parts_that_cannot_be(num_parts, advice, how, tmp_path):
 
 
 def test_an_unknown_way(tmp_path):
-    with pytest.raises(InputError, match="'scotch'; expected 'metis' or 'random'"):
+    with pytest.raises(InputError, match="unknown partitioner 'scotch'; choose one of metis"):
         partition(graph_of([(0, 1)], 4), 2, how="scotch", cache=tmp_path)
 
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
-from graphfm.data.formats import mapped_folder as stored
 from graphfm.data.formats.array_file import write_array
 from graphfm.data.sources import build as building
+from graphfm.data.sources import mapped_folder as stored
 from graphfm.data.sources import standardise
 
 FORMS = ("graphsaint", "ogb-tables", "ogb-arrays")

@@ -76,9 +76,7 @@ def test_ids_of_any_integer_type(dtype):
 @pytest.mark.parametrize("pairs", [[(0, 3)], [(0, 1), (3, 0)], [(-1, 0)], [(0, 1 << 40)]])
 def test_an_id_that_there_is_not_is_refused(pairs, tmp_path):
     wrong = next(i for pair in pairs for i in pair if not 0 <= i < 3)
-    with pytest.raises(
-        InputError, match=f"names node {wrong}; there are 3, so ids run from 0 to 2"
-    ):
+    with pytest.raises(InputError, match=f"an edge holds node id {wrong}; expected 0 to 2"):
         sort_edges(in_pieces(np.array(pairs), 2), 3, "given", tmp_path)
 
 

@@ -43,13 +43,15 @@ def test_a_dataset_that_is_not_here_is_said_to_be_so_in_one_line(name, root):
     assert not is_here(name, root)
     with pytest.raises(InputError) as error:
         load(name, root=root)
-    command = f"run 'graphfm datasets fetch {name} --root {root}' to get it"
+    command = f"run 'graphfm datasets fetch {name} --root {root}' to download it"
     assert str(error.value) == f"{name} is not in {root / name}; {command}"
 
 
 @pytest.mark.parametrize("name", ["redit", "reddit:rare", "debian", "", "../reddit"])
 def test_what_cannot_be_fetched_is_refused(name, root):
-    with pytest.raises(InputError, match="nothing to fetch .* there is flickr, reddit, yelp"):
+    with pytest.raises(
+        InputError, match="unknown dataset of the paper .* choose one of flickr, reddit, yelp"
+    ):
         fetch(name, root)
 
 
@@ -150,11 +152,11 @@ def test_what_is_missing_is_listed_path_by_path(published, root, offline):
     with pytest.raises(Missing) as error:
         fetch("flickr", root)
     raw, files = root / "flickr" / "raw", catalog.CATALOG["flickr"].downloads
-    assert error.value.places == [
+    assert error.value.files == [
         (raw / "feats.npy", files[1].url),
         (raw / "role.json", files[3].url),
     ]
-    for path, url in error.value.places:
+    for path, url in error.value.files:
         assert f"{url} as {path}" in str(error.value)
     assert "\n" not in str(error.value)
     assert not list(root.rglob("*.unfinished"))
@@ -164,7 +166,7 @@ def test_of_ogb_one_archive_is_missing(root, offline):
     with pytest.raises(Missing) as error:
         fetch("papers100m", root)
     url = "http://snap.stanford.edu/ogb/data/nodeproppred/papers100M-bin.zip"
-    assert error.value.places == [(root / "papers100m" / "papers100M-bin.zip", url)]
+    assert error.value.files == [(root / "papers100m" / "papers100M-bin.zip", url)]
 
 
 @pytest.mark.parametrize("name", ["flickr", "arxiv"])
@@ -208,7 +210,7 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused(
     published, root, tmp_path, offline, name
 ):
     arxiv_zip(published, root, tmp_path, lambda archive: archive.writestr(name, "evil"))
-    with pytest.raises(InputError, match=r"arxiv.zip: it holds .*evil.*, which leads out of"):
+    with pytest.raises(InputError, match=r"arxiv.zip: it holds .*evil.*, a path outside"):
         fetch("arxiv", root)
     assert not list(tmp_path.parent.rglob("evil.txt"))
 
@@ -225,7 +227,7 @@ def test_an_archive_cut_short_is_refused(published, root, tmp_path, offline, kep
     path = root / "arxiv" / "arxiv.zip"
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * kept)])
-    with pytest.raises(InputError, match="arxiv.zip: damaged .* get it again"):
+    with pytest.raises(InputError, match="arxiv.zip: damaged .* download it again"):
         fetch("arxiv", root)
     assert {path.name for path in (root / "arxiv").iterdir()} == {"arxiv.zip"}
 
@@ -234,7 +236,7 @@ def test_an_archive_without_a_file_is_refused(root, offline):
     (root / "arxiv").mkdir(parents=True)
     with zipfile.ZipFile(root / "arxiv" / "arxiv.zip", "w") as archive:
         archive.writestr("arxiv/raw/edge.csv.gz", b"")
-    with pytest.raises(InputError, match="there is no raw/num-node-list.csv.gz in it"):
+    with pytest.raises(InputError, match="it does not hold raw/num-node-list.csv.gz;"):
         fetch("arxiv", root)
 
 
@@ -282,7 +284,7 @@ def test_a_graph_of_another_preparation_is_said_to_be_so(published, root, monkey
     fetch("flickr", root)
     other = replace(catalog.CATALOG["flickr"], preparation=catalog.CATALOG["reddit"].preparation)
     monkeypatch.setattr(catalog, "CATALOG", {"flickr": other})
-    with pytest.raises(InputError, match="was prepared in another way; run 'graphfm datasets"):
+    with pytest.raises(InputError, match="was prepared differently; run 'graphfm datasets"):
         load("flickr", root=root)
 
 

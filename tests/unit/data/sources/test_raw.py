@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphfm.data.formats import mapped_folder as stored
 from graphfm.data.sources import build as building
+from graphfm.data.sources import mapped_folder as stored
 from graphfm.data.sources.raw import class_map, number_table
 
 FORMS = ("graphsaint", "ogb-tables", "ogb-arrays")

@@ -1,9 +1,12 @@
-"""Readers of the files that others publish. None of them trusts what it reads."""
+"""Readers of the files that GraphSAINT and OGB publish. No reader trusts what it reads.
+
+Imported by: `data.sources`.
+May import: `errors`, `files`, `memory`, `data.formats`, `data.graph`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from graphfm.data.sources.catalog import Source
 from graphfm.data.sources.raw.base import RawGraph
 from graphfm.data.sources.raw.graphsaint import GraphSaintFiles
 from graphfm.data.sources.raw.ogb_arrays import OgbArrays
@@ -16,6 +19,6 @@ FORMS: Mapping[str, type[RawGraph]] = {
 }
 
 
-def open_raw(source: Source, folder: Path, scratch: Path) -> RawGraph:
-    """The reader of a dataset's files in `folder`; `scratch` may be filled and is then removed."""
-    return FORMS[source.form](folder, scratch, split=source.split)
+def open_raw(form: str, folder: Path, scratch: Path, *, split: str = "") -> RawGraph:
+    """Open the files in `folder`. The reader may write to `scratch`; the caller removes it."""
+    return FORMS[form](folder, scratch, split=split)

@@ -13,8 +13,8 @@ from graphfm.data.sources.raw.base import (
     NUMBERS_AT_ONCE,
     Array,
     RawGraph,
+    assign_split,
     check_num_nodes,
-    place_split,
     reading,
 )
 from graphfm.data.sources.raw.class_map import read_class_map
@@ -22,13 +22,13 @@ from graphfm.data.sources.raw.raw_array import RawArray
 from graphfm.errors import InputError
 
 PARTS = ("tr", "va", "te")
-BYTES_PER_ID = 24  # in a list of ids in JSON, generously
+BYTES_PER_ID = 24  # upper bound for one id in a JSON list
 
 
 class GraphSaintFiles(RawGraph):
-    """`adj_full.npz` (a CSR matrix of scipy), `feats.npy`, `class_map.json`, `role.json`.
+    """`adj_full.npz` (scipy's CSR matrix), `feats.npy`, `class_map.json` and `role.json`.
 
-    Row u of the matrix lists whom u points to, so that u is a source. Its values are not read.
+    Row u of the matrix lists the targets of the edges from u. Its values are not read.
     """
 
     def __init__(self, folder: Path, scratch: Path, *, split: str = "") -> None:
@@ -62,20 +62,20 @@ class GraphSaintFiles(RawGraph):
         split = np.full(self.num_nodes, -1, np.int8)
         with reading(path):
             if path.stat().st_size > BYTES_PER_ID * self.num_nodes + 1000:
-                raise InputError(f"it is longer than a list of {self.num_nodes:,} nodes")
+                raise InputError(f"it is larger than any list of {self.num_nodes:,} nodes")
             roles = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(roles, dict) or not all(part in roles for part in PARTS):
-                raise InputError(f"expected an object with the lists {', '.join(PARTS)}")
+                raise InputError(f"it is not an object with the lists {', '.join(PARTS)}")
             for part, name in enumerate(PARTS):
-                place_split(split, part, _as_ids(roles[name]))
+                assign_split(split, part, _as_ids(roles[name]))
         return split
 
     def edges(self) -> Iterator[tuple[Array, Array]]:
         start = 0
         with reading(self.matrix):
             for targets in self._indices.rows(EDGES_AT_ONCE):
-                places = np.arange(start, start + len(targets))
-                yield np.searchsorted(self._indptr, places, side="right") - 1, targets
+                positions = np.arange(start, start + len(targets))
+                yield np.searchsorted(self._indptr, positions, side="right") - 1, targets
                 start += len(targets)
 
     def _check_form(self) -> None:
@@ -83,12 +83,12 @@ class GraphSaintFiles(RawGraph):
         name = form.reshape(-1)[0] if form.size else b""
         name = name.decode("latin-1") if isinstance(name, bytes) else str(name)
         if name != "csr":
-            raise InputError(f"it is a matrix in the form {name[:20]!r}; expected 'csr'")
+            raise InputError(f"the matrix has format {name[:20]!r}; expected 'csr'")
         shape = self._small("shape", "iu")
         if shape.tolist() != [self.num_nodes, self.num_nodes]:
             raise InputError(
-                f"the matrix is {shape.tolist()[:3]}; feats.npy has {self.num_nodes:,} rows, so "
-                f"expected {[self.num_nodes] * 2}"
+                f"the matrix has shape {shape.tolist()[:3]}; expected {[self.num_nodes] * 2}, "
+                f"because feats.npy has {self.num_nodes:,} rows"
             )
 
     def _small(self, key: str, kinds: str) -> Array:
@@ -103,7 +103,9 @@ class GraphSaintFiles(RawGraph):
             )
         indptr = array.whole().astype(np.int64)
         if indptr[0] or indptr[-1] != self._indices.shape[0] or (np.diff(indptr) < 0).any():
-            raise InputError("indptr does not rise from 0 to the number of edges")
+            raise InputError(
+                "indptr does not rise from 0 to the number of edges; download it again"
+            )
         return indptr
 
     def _path(self, name: str) -> Path:
@@ -111,10 +113,10 @@ class GraphSaintFiles(RawGraph):
 
 
 def _as_ids(value: object) -> Array:
-    whole = isinstance(value, list) and all(type(item) is int for item in value)
-    if not whole:
-        raise InputError("the list of a part holds something that is no node id")
+    is_list_of_ids = isinstance(value, list) and all(type(item) is int for item in value)
+    if not is_list_of_ids:
+        raise InputError("a part of the split is not a list of node ids")
     try:
         return np.array(value, dtype=np.int64)
     except OverflowError:
-        raise InputError("the list of a part names a node that is too large") from None
+        raise InputError("the split holds a node id that does not fit in 64 bits") from None

@@ -1,4 +1,4 @@
-"""OGB's files of arrays: ogbn-papers100M."""
+"""OGB's array files, as of ogbn-papers100M."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ class OgbArrays(OgbFiles):
     def _number(self, key: str) -> int:
         array = RawArray.from_archive(self.data, key, self.scratch, "iu", small=True)
         if array.shape != (1,):
-            raise InputError(f"{key} has shape {list(array.shape)}; expected one graph")
+            raise InputError(
+                f"{key} has shape {list(array.shape)}; expected [1], because there is one graph"
+            )
         return int(array.whole()[0])
 
     def _check(self, key: str, array: RawArray, shape: tuple[int | None, ...]) -> None:

@@ -1,4 +1,4 @@
-"""OGB's files of text: ogbn-arxiv, ogbn-products."""
+"""OGB's text files, as of ogbn-arxiv and ogbn-products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphfm.errors import InputError
 
 
 class OgbTables(OgbFiles):
-    """`raw/*.csv.gz`: a row per edge (source, target) and per node (features, label)."""
+    """`raw/*.csv.gz`: one row per edge (source, target) and one per node (features, label)."""
 
     def __init__(self, folder: Path, scratch: Path, *, split: str = "") -> None:
         super().__init__(folder, scratch, split=split)
@@ -23,7 +23,8 @@ class OgbTables(OgbFiles):
         with reading(self._path("num-node-list")):
             check_num_nodes(self.num_nodes)
         if self.num_edges < 0:
-            raise InputError(f"{self._path('num-edge-list')}: it says {self.num_edges} edges")
+            path = self._path("num-edge-list")
+            raise InputError(f"{path}: it declares {self.num_edges} edges; expected 0 or more")
         with reading(self._path("node-feat")):
             self.num_features = NumberTable(self._path("node-feat")).num_columns()
 

@@ -1,4 +1,4 @@
-"""An array in somebody else's `.npy` or `.npz` file, read some rows at a time."""
+"""An array in a published `.npy` or `.npz` file, read in pieces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEW_BYTES = 1 << 12
 
 
 class RawArray:
-    """Rows of an array on the disk. Its type and shape agree with the size of its file."""
+    """An array on disk; the constructor checks type and shape against the size of the file."""
 
     def __init__(self, path: Path, name: str, kinds: str = "biuf") -> None:
         self.path = path
@@ -29,42 +29,46 @@ class RawArray:
             self.header: Header = read_header(stream)
         check_header(name, self.header, path.stat().st_size, kinds)
         self.name, self.dtype = name, self.header.dtype
-        self.shape = self.header.shape or (1,)  # a number alone is a list of one
+        self.shape = self.header.shape or (1,)  # a scalar counts as a list of one
 
     @classmethod
     def from_archive(
         cls, path: Path, key: str, scratch: Path, kinds: str = "biuf", *, small: bool = False
     ) -> RawArray:
-        """The array of an `.npz` file, unpacked to `scratch`: an archive has no way back."""
+        """Unpack an array of an `.npz` file to `scratch`, because an archive cannot seek."""
         unpacked = scratch / f"{path.stem}.{key}.npy"
         with zipfile.ZipFile(path) as archive:
             if f"{key}.npy" not in check_archive(archive):
-                raise InputError(f"there is no {key} in it")
+                raise InputError(f"it does not hold {key}; remove it and download it again")
             info = archive.getinfo(f"{key}.npy")
             with archive.open(info) as packed:
                 check_header(key, read_header(packed), info.file_size, kinds)
             if small and info.file_size > FEW_BYTES:
-                raise InputError(f"{key} has {info.file_size:,} bytes; expected a few")
+                raise InputError(
+                    f"{key} has {info.file_size:,} bytes; expected at most {FEW_BYTES:,}"
+                )
             check_room(scratch, info.file_size)
             with archive.open(info) as packed, unpacked.open("wb") as stream:
                 shutil.copyfileobj(packed, stream, COPIED_AT_ONCE)
         return cls(unpacked, key, kinds)
 
     def whole(self) -> Array:
-        """All of it, where there is memory for it."""
+        """Read all of it; refuse it if it does not fit in memory."""
         if self.header.num_bytes > available_memory():
-            raise InputError(f"{self.name} takes {self.header.num_bytes:,} bytes; there is less")
+            raise InputError(
+                f"{self.name} takes {self.header.num_bytes:,} bytes; less is available"
+            )
         with self.path.open("rb") as stream:
             return self._read(stream, 0, self.shape[0])
 
     def rows(self, at_once: int) -> Iterator[Array]:
-        """Its rows from first to last, so many at a time."""
+        """Yield the rows in pieces of `at_once`."""
         with self.path.open("rb") as stream:
             for start in range(0, self.shape[0], at_once):
                 yield self._read(stream, start, min(start + at_once, self.shape[0]))
 
     def columns(self, at_once: int) -> Iterator[Array]:
-        """Of a matrix, so many columns at a time, in whichever order it lies on the disk."""
+        """Yield the columns of a matrix in pieces of `at_once`, in either memory order."""
         with self.path.open("rb") as stream:
             for start in range(0, self.shape[1], at_once):
                 end = min(start + at_once, self.shape[1])
@@ -78,7 +82,7 @@ class RawArray:
                     yield self._strided(stream, self.shape[0], self.shape[1], start, end)
 
     def remove(self) -> None:
-        """Take it off the disk, where it was unpacked."""
+        """Delete the unpacked file."""
         self.path.unlink(missing_ok=True)
 
     def _read(self, stream: Any, start: int, end: int) -> Array:
@@ -89,7 +93,7 @@ class RawArray:
         return rows.reshape(end - start, *self.shape[1:])
 
     def _strided(self, stream: Any, num_lines: int, length: int, start: int, end: int) -> Array:
-        """From each of the lines that lie one after the other, what is between start and end."""
+        """Read the values from `start` to `end` of each of the consecutive lines."""
         lines = (
             self._line(stream, line * length + start, line * length + end)
             for line in range(num_lines)
@@ -100,5 +104,5 @@ class RawArray:
         stream.seek(self.header.start + start * self.dtype.itemsize)
         line: Array = np.fromfile(stream, self.dtype, end - start)
         if len(line) != end - start:
-            raise InputError(f"{self.name} is cut short")
+            raise InputError(f"{self.name} is truncated; download the file again")
         return line

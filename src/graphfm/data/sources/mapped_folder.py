@@ -1,7 +1,7 @@
-"""Graphs in folders of mapped arrays: what `graphfm datasets fetch` leaves behind.
+"""Graphs as folders of memory-mapped arrays, as `graphfm datasets fetch` writes them.
 
-`graph.json` says what the arrays are; `indptr`, `indices`, `x`, `y` and `split` are `.npy` files.
-`docs/datasets.md` describes the form.
+`graph.json` describes the arrays `indptr`, `indices`, `x`, `y` and `split`, which are `.npy` files.
+`docs/datasets.md` describes the format.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from graphfm.errors import InputError
 from graphfm.files import atomic_path, read_json
 from graphfm.version import VERSION
 
-FORMAT = 1  # raise it when the same files would make other arrays
+FORMAT = 1  # increase it when the same files would give different arrays
 ARRAYS = ("indptr", "indices", "x", "y", "split")
 TYPES: Mapping[str, tuple[str, ...]] = {
     "indptr": ("<i8",), "indices": ("<i4",), "x": ("<f4", "<f2"), "y": ("<i8", "|i1"),
     "split": ("|i1",),
 }  # fmt: skip
 PIECE = 1 << 22
-Tell = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
 
 
 def stored_folder(source: Source, folder: Path) -> Path:
-    """Where the graph of a dataset is kept, within the folder of its files."""
+    """The folder of the built graph, inside the folder of the dataset."""
     return folder / ("graph-raw" if source.name.endswith(f":{RAW}") else "graph")
 
 
 def describe(
     source: Source, files: Path, out: Path, raw_edges: int, num_edges: int, num_classes: int
 ) -> None:
-    """Write `graph.json`, last of all: what it names is there."""
+    """Write `graph.json`. It is written last, so every array that it describes exists."""
     arrays = {name: _describe_array(out / f"{name}.npy") for name in ARRAYS}
     nodes, features = arrays["x"]["shape"]
     record = {
@@ -64,12 +64,12 @@ def describe(
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """What `graph.json` says, as far as it can be believed without reading the arrays."""
+    """Read `graph.json` and check everything that can be checked without the arrays."""
     path = folder / "graph.json"
     try:
         record = read_json(path)
         if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise ValueError(f"it is not of format {FORMAT}")
+            raise ValueError(f"expected format {FORMAT}")
         for key in ("nodes", "edges", "raw_edges", "features", "classes"):
             if type(record[key]) is not int or record[key] < 0:
                 raise ValueError(f"{key} is {record[key]!r}")
@@ -91,13 +91,13 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def stored_bytes(record: Mapping[str, Any]) -> int:
-    """What the arrays of a graph take."""
+    """Total size of the arrays of a graph."""
     arrays = record["arrays"].values()
     return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
 
 
 def is_current(source: Source, folder: Path) -> bool:
-    """Is the graph there, made as it would be made now? Sizes are looked at, not contents."""
+    """True if the graph exists and is prepared as now; checks sizes, not contents."""
     try:
         record = read_record(folder)
         _map(folder, record)
@@ -107,12 +107,14 @@ def is_current(source: Source, folder: Path) -> bool:
 
 
 def open_graph(folder: Path) -> Graph:
-    """The graph in a folder. Nothing is read but what is looked at."""
+    """Open the graph in a folder; its arrays are mapped and read only where they are used."""
     record = read_record(folder)
     arrays = _map(folder, record)
     indptr, split = arrays["indptr"], torch.from_numpy(arrays["split"])
     if indptr[0] != 0 or indptr[-1] != record["edges"]:
-        raise InputError(f"{folder / 'indptr.npy'} is damaged: it does not end with all edges")
+        raise InputError(
+            f"{folder / 'indptr.npy'} is damaged: it does not end with the number of edges"
+        )
     masks: dict[str, Any] = {f"{name}_mask": split == part for part, name in enumerate(SPLITS)}
     meta: dict[str, Any] = {
         key: record.get(key) for key in ("name", "preparation", "raw_edges", "urls")
@@ -124,21 +126,21 @@ def open_graph(folder: Path) -> Graph:
         y=torch.from_numpy(arrays["y"]),
         num_classes=record["classes"],
         meta=meta,
-        trusted=True,  # it was checked when it was written
+        trusted=True,  # the build checked it
         **masks,
     )
 
 
 def check_digests(folder: Path, tell: Tell) -> None:
-    """Read every array and refuse one that is not what was written."""
+    """Read every array and refuse one whose digest is not the recorded one."""
     record = read_record(folder)
     _map(folder, record)
     for name in ARRAYS:
         path = folder / f"{name}.npy"
         if _digest(path, tell) != record["arrays"][name]["sha256"]:
             raise InputError(
-                f"{path} is damaged: its contents are not those that were written; remove {folder} "
-                "and run 'graphfm datasets fetch' again"
+                f"{path} is damaged: its digest differs from the recorded one; remove {folder} and "
+                "run 'graphfm datasets fetch' again"
             )
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from graphfm import Graph, InputError, train
-from graphfm.data.formats import mapped_folder as stored
 from graphfm.data.formats.array_file import write_array
 from graphfm.data.sources import build as building
+from graphfm.data.sources import mapped_folder as stored
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_features_in_half_precision_are_read(folder):
 MAPPED = """
 import sys
 from pathlib import Path
-from graphfm.data.formats import mapped_folder as stored
+from graphfm.data.sources import mapped_folder as stored
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
 before = peak()
@@ -121,7 +121,7 @@ def test_an_array_with_other_contents_is_refused_by_its_digest(folder, name):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match=f"{name}.npy is damaged: its contents"):
+    with pytest.raises(InputError, match=f"{name}.npy is damaged: its digest"):
         stored.check_digests(folder, lambda *_: None)
 
 

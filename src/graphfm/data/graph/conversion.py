@@ -1,0 +1,166 @@
+"""Converts what a user passes to a graph into tensors, and refuses what does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphfm.errors import InputError
+
+MOST_CLASSES = 1 << 20  # more classes than this are a mistake
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few operations on them
+
+
+def as_tensor(name: str, value: Any) -> Tensor:
+    """Convert a tensor, an array or nested lists to a detached tensor of numbers."""
+    if isinstance(value, Tensor) and value.dtype not in WIDE_UNSIGNED:
+        if value.layout != torch.strided or value.is_complex():
+            layout = str(value.layout).removeprefix("torch.")
+            raise InputError(
+                f"{name} is {layout} {describe(value)}; expected a dense tensor of real numbers"
+            )
+        return value.detach()
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} is not an array: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} holds {array.dtype} values; expected numbers")
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        if array.size and int(array.max()) > np.iinfo(np.int64).max:
+            raise InputError(f"{name} holds {array.max()}; expected at most {2**63 - 1}")
+        array = array.astype(np.int64)
+    elif array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float64)
+    elif not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(np.require(array, requirements=("C", "W")))
+
+
+def as_edge_index(value: Any, num_nodes: int) -> Tensor:
+    """Convert to int64 [2, num_edges]; refuse ids of nodes that do not exist."""
+    edges = as_tensor("edge_index", value)
+    if edges.ndim != 2 or edges.size(0) != 2:
+        raise InputError(
+            f"edge_index has shape {tuple(edges.shape)}; expected [2, num_edges], sources in row 0 "
+            "and targets in row 1" + (" (transpose it)" if edges.shape[-1:] == (2,) else "")
+        )
+    if edges.numel() == 0:
+        return edges.long()
+    if edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool:
+        raise InputError(f"edge_index holds {edges.dtype} values; expected integer node ids")
+    edges = edges.long()
+    low, high = (int(v) for v in edges.aminmax())
+    if low < 0 or high >= num_nodes:
+        raise InputError(
+            f"edge_index holds node id {low if low < 0 else high}; expected 0 to {num_nodes - 1}, "
+            f"because x has {num_nodes} rows"
+        )
+    return edges
+
+
+def as_features(value: Any) -> Tensor:
+    """Convert to float32 [num_nodes, num_features]; half precision stays as it is."""
+    x = as_tensor("x", value)
+    if x.ndim != 2 or 0 in x.shape:
+        raise InputError(
+            f"x has shape {tuple(x.shape)}; expected [num_nodes, num_features], both at least 1"
+        )
+    return x if x.dtype in (torch.float16, torch.bfloat16) else x.to(torch.float32)
+
+
+def as_edge_weight(value: Any, num_edges: int) -> Tensor:
+    """Convert to float32 [num_edges]."""
+    weight = as_tensor("edge_weight", value)
+    if weight.shape not in ((num_edges,), (num_edges, 1)):
+        raise InputError(
+            f"edge_weight has shape {tuple(weight.shape)}; expected [{num_edges}], one per edge"
+        )
+    return weight.reshape(-1).to(torch.float32)
+
+
+def as_mask(name: str, value: Any, x: Tensor) -> Tensor:
+    """Convert to bool [num_nodes]; None selects no node."""
+    num_nodes = x.size(0)
+    if value is None:
+        return torch.zeros(num_nodes, dtype=torch.bool, device=x.device)
+    mask = as_tensor(name, value)
+    if mask.shape != (num_nodes,):
+        raise InputError(
+            f"{name} has shape {tuple(mask.shape)}; expected [{num_nodes}], true or false per node "
+            + (
+                "(if the columns are several splits, take one column)"
+                if mask.ndim == 2
+                else "(from a list of ids: mask = zeros(num_nodes, bool); mask[ids] = True)"
+            )
+        )
+    if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
+        raise InputError(f"{name} holds values other than 0 and 1; expected true or false per node")
+    mask = mask.bool()
+    if not bool(mask.any()):
+        raise InputError(f"{name} is empty; leave it out, or select at least one node")
+    return mask
+
+
+def as_labels(
+    value: Any, x: Tensor, num_classes: int | None, class_names: tuple[str, ...] | None
+) -> tuple[Tensor, int]:
+    """Return labels in the type in which they are stored, and the number of classes."""
+    num_nodes = x.size(0)
+    if num_classes is not None:
+        num_classes = _as_count("num_classes", num_classes)
+    if num_classes is None and class_names is not None:
+        num_classes = len(class_names)
+    if value is None:
+        return torch.full((num_nodes,), -1, device=x.device), num_classes or 0
+    y = as_tensor("y", value)
+    if y.shape == (num_nodes, 1):
+        y = y.squeeze(1)
+    if y.ndim not in (1, 2) or y.size(0) != num_nodes or y.numel() == 0:
+        raise InputError(
+            f"y has shape {tuple(y.shape)}; expected [{num_nodes}], one class per node, or "
+            f"[{num_nodes}, num_classes] of 0 and 1 if a node can have many"
+        )
+    if y.is_floating_point() and not bool(((y == y.round()) & y.isfinite()).all()):
+        raise InputError(
+            "y holds values that are not whole numbers; expected class numbers, -1 for unlabelled"
+        )
+    if y.ndim == 1:
+        y = y.long()
+        if num_classes is None and int(y.max()) >= MOST_CLASSES:
+            raise InputError(
+                f"y holds label {int(y.max())}; expected class numbers below {MOST_CLASSES}"
+            )
+        return y, int(y.max()) + 1 if num_classes is None else num_classes
+    if y.dtype in (torch.uint8, torch.bool):
+        y = y.to(torch.int16)  # so that -1 can be told from 255
+    if not bool(((y >= -1) & (y <= 1)).all()):
+        raise InputError("multi-label y holds values other than 0, 1 and -1 (for unlabelled)")
+    return y.to(torch.int8), y.size(1) if num_classes is None else num_classes
+
+
+def as_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert features to another floating-point type; refuse it if a value overflows."""
+    changed = x.to(dtype)
+    if x.numel() and not bool(changed.isfinite().all()):
+        raise InputError(
+            f"x holds {float(x.abs().max()):.3g}; {dtype} holds at most "
+            f"{torch.finfo(dtype).max:.3g}; use --features bf16, or standardise the features"
+        )
+    return changed
+
+
+def describe(tensor: Tensor) -> str:
+    """Type and shape of a tensor, for error messages."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+
+
+def _as_count(name: str, value: Any) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= value <= MOST_CLASSES:
+        raise InputError(f"{name} is {value!r}; expected a whole number, 0 to {MOST_CLASSES}")
+    return int(value)
