@@ -55,6 +55,11 @@ class Adjacency:
         return Adjacency.of(graph, lambda degree, loop: Factors(row=_safe_power(degree, -1.0)))
 
     @staticmethod
+    def sum(graph: Graph) -> Adjacency:
+        """The graph's own edge weights, without normalisation: an aggregate is a plain sum."""
+        return Adjacency.of(graph, lambda degree, loop: Factors())
+
+    @staticmethod
     def symmetric(graph: Graph, *, diagonal: float = 0.0) -> Adjacency:
         """D^-1/2 (A + I) D^-1/2 of GCN; a node that has a self-loop gets no second one.
 

@@ -64,3 +64,11 @@ def test_a_block_of_isolated_nodes_has_no_halo(graph):
     block = Adjacency.mean(graph).block(ids)
     assert block.edges.num_edges == 0
     assert torch.equal(block.src_ids, ids)
+
+
+def test_a_sum_has_the_weights_of_the_graph(make_graph):
+    graph = make_graph(weighted=True)
+    edges = Adjacency.sum(graph).full_block().edges
+    torch.testing.assert_close(edges.weight, graph.edge_weight)
+    plain = make_graph()
+    assert bool((Adjacency.sum(plain).full_block().edges.weight == 1).all())
