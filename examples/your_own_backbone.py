@@ -1,7 +1,7 @@
 """A network of your own: GIN (Xu et al., 2019), trained by any method.
 
 A backbone is encode -> graph layers -> decode. A layer has two halves: `aggregate` combines rows
-along the edges, `update` turns each node's aggregate into its output. Run it as a script, or by name:
+along the edges, `update` turns each node's aggregate into its output. Run it, or name it:
 
     python examples/your_own_backbone.py
     cd examples && graphfm train --backbone your_own_backbone:GIN --method gas --epochs 5

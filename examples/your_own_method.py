@@ -22,7 +22,7 @@ from graphfm.tables import TableSpec
 
 @dataclass(kw_only=True)
 class DecayingMomentum(Estimator):
-    """h~ = (1 - beta) h~ + beta A^(h), with beta halved every `half_life` steps, but not below 0.1."""
+    """h~ = (1 - beta) h~ + beta A^(h); beta is halved every `half_life` steps, down to 0.1."""
 
     keeps_history: ClassVar[bool] = True  # dropout stays out of the history
     history_of: ClassVar[str] = "aggregate"
