@@ -121,7 +121,7 @@ class CapturedSteps:
         gc.collect()  # what dies while a graph is recorded may free memory, which it must not
         with (
             torch.cuda.graph(graph, pool=self.pool, stream=self.trunk),
-            nullcontext() if self.branch is None else self.branch.growing(),
+            nullcontext() if self.branch is None else self.branch.active(),
         ):
             try:
                 for drawn in self._drawn(seeds):

@@ -9,9 +9,7 @@ import torch
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.kernels import reproducible
-from graphfm.kernels.backend import kernels
-from graphfm.kernels.precision import products
+from graphfm.kernels.backend import execution
 from graphfm.training.settings import Training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -35,10 +33,10 @@ def check_capture(training: Training, device: torch.device) -> None:
 @contextmanager
 def as_set(training: Training) -> Iterator[None]:
     """Sums, kernels and products as the settings want them."""
-    with (
-        reproducible(training.deterministic),
-        kernels(training.kernels == "auto"),
-        products(training.precision),
+    with execution(
+        deterministic=training.deterministic,
+        kernels=training.kernels,
+        precision=training.precision,
     ):
         yield
 

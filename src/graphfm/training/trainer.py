@@ -73,7 +73,9 @@ class Trainer:
             self.ages = AgeMeter(
                 method.estimator, len(backbone.layers), graph.num_nodes, graph.device
             )
-        self.optimizer = Adam.of(backbone, self.training, graph.device)
+        self.optimizer = Adam.of(
+            backbone, self.training.lr, self.training.weight_decay, graph.device
+        )
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
         seed = self.training.seed ^ 0x5EED  # not the stream that the weights were drawn from
         self.rng = torch.Generator(graph.device).manual_seed(seed)

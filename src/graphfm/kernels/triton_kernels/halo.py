@@ -9,6 +9,8 @@ depends on the order in which programs run.
 import triton
 import triton.language as tl
 
+from graphfm.kernels.triton_kernels.graph import moved
+
 
 @triton.jit
 def spread(
@@ -40,9 +42,7 @@ def spread(
         if RELU:
             total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
         part = tl.load(share + target)
-        low = old + part * (total - old)
-        high = total - (total - old) * (1.0 - part)
-        total = tl.where(part < 0.5, low, high)
+        total = moved(old, total, part)
     else:
         total += old
     tl.store(place, total, inside)

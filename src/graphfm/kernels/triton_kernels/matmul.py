@@ -19,7 +19,7 @@ def product(
     rows, ids, weight, bias, out,
     num_rows,
     IN: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, WEIGHT_OUT: tl.constexpr,
-    WEIGHT_IN: tl.constexpr, GATHER: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
+    WEIGHT_IN: tl.constexpr, GATHER: tl.constexpr, RELU: tl.constexpr,
     PRECISION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
     """Rows times a matrix, plus a bias; rows of a table by their ids, into the same of another."""
@@ -39,8 +39,7 @@ def product(
         right = of_column[None, :] + inner[:, None] * WEIGHT_IN
         entries = tl.load(right, (inner < IN)[:, None], other=0.0)
         total = tl.dot(values, entries, total, input_precision=PRECISION)
-    if BIAS:
-        total += tl.load(bias + col, inside, other=0.0)[None, :]
+    total += tl.load(bias + col, inside, other=0.0)[None, :]
     if RELU:
         total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
     tl.store(out + row[:, None] * OUT + col[None, :], total, there[:, None] & inside[None, :])
