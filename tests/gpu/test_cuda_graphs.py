@@ -193,7 +193,7 @@ def test_what_cannot_be_captured_says_so(make_graph, method, caplog):
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_nothing_is_waited_for_inside_an_epoch(make_graph):
-    """Once recorded, the host launches; it asks for nothing before the epoch's end."""
+    """Once captured, the host launches; it asks for nothing before the epoch's end."""
     graph = make_graph(num_nodes=600, num_edges=4000)
     trainer, _ = trained(graph, method="graphfm-ib", capture="on")
     batches = list(trainer.method.sampler.epoch(trainer.rng))

@@ -200,31 +200,19 @@ def _launch(
     fresh = momentum is not None and momentum.corrects
     columns = columns_of(width)
     kernels.combine[(num_dst, -(-width // columns))](
-        rows,
-        block.src_ids,
-        given_or(known, rows),
-        block.edges.weight,
+        rows, block.src_ids, given_or(known, rows), block.edges.weight,
         given_or(block.self_weight, out),
         rows if momentum is None else momentum.past,
         out if momentum is None else momentum.visits,
         block.src_ids if momentum is None else given_or(momentum.place, block.src_ids),
-        out,
-        given_or(share, out),
-        given_or(seen, out),
-        num_dst,
-        width,
+        out, given_or(share, out), given_or(seen, out), num_dst, width,
         1.0 if momentum is None else momentum.beta,
         math.log1p(-momentum.beta) if momentum is not None and fresh else -1.0,
-        FANOUT=block.edges.fanout or 0,
-        INDIRECT=indirect,
-        KNOWN=known is not None,
-        OWN=block.self_weight is not None and known is None,
-        MOMENTUM=momentum is not None,
-        FRESH=fresh,
-        PLACED=momentum is not None and momentum.place is not None,
-        JOIN=join,
+        FANOUT=block.edges.fanout or 0, INDIRECT=indirect, KNOWN=known is not None,
+        OWN=block.self_weight is not None and known is None, MOMENTUM=momentum is not None,
+        FRESH=fresh, PLACED=momentum is not None and momentum.place is not None, JOIN=join,
         BLOCK=columns,
-    )
+    )  # fmt: skip
     return out, share, seen
 
 
