@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphfm.kernels import matmul as product
+from graphfm.kernels import matmul
 
 SHAPES = ((512, 41, 512), (512, 256, 512), (1024, 256, 512), (2048, 256, 512), (4096, 256, 512),
           (8192, 256, 512), (1024, 256, 1204), (4096, 256, 1204), (163_000, 256, 256),
@@ -51,19 +51,19 @@ def main() -> None:
         print(f"{num_rows} rows of {inner} by {width}, ours for cuBLAS's")
         show(
             "layer",
-            lambda x=rows, w=weight, b=bias: product.multiply(x, w, b, relu=True),
+            lambda x=rows, w=weight, b=bias: matmul.multiply(x, w, b, relu=True),
             lambda x=rows, w=weight, b=bias: torch._addmm_activation(b, x, w.t()),
             (rows.double() @ weight.double().t()).relu(),
         )
         show(
             "gradient of the rows",
-            lambda g=grad, w=weight: product.multiply_back(g, w),
+            lambda g=grad, w=weight: matmul.multiply_back(g, w),
             lambda g=grad, w=weight: g @ w,
             grad.double() @ weight.double(),
         )
         show(
             "gradient of the matrix",
-            lambda g=grad, x=rows: product.gradients(x, product.turn(g, None)[1])[0],
+            lambda g=grad, x=rows: matmul.gradients(x, matmul.turn(g, None)[1])[0],
             lambda g=grad, x=rows: g.t() @ x,
             grad.double().t() @ rows.double(),
         )

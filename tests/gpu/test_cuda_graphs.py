@@ -1,4 +1,4 @@
-"""Steps recorded as CUDA graphs. Run on a machine with a GPU: `pytest tests/gpu`."""
+"""Steps captured as CUDA graphs. Run on a machine with a GPU: `pytest tests/gpu`."""
 
 import logging
 
@@ -10,7 +10,7 @@ from graphfm.runs.run import OWN_NETWORK, Run, build
 from graphfm.training.setup import seeded
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-STATIC = {  # whose steps can be recorded
+STATIC = {  # whose steps can be captured
     "full": {"method": "full"},
     "graphsage": {"method": "graphsage", "fanout": (3, 2)},
     "ib": {"method": "graphfm-ib"},
@@ -45,7 +45,7 @@ def assert_same(one, other):
     assert a.touched == b.touched
 
 
-RECORDED = [  # without its kernel VR-GCN lays out every neighbour, as many as there are
+CAPTURED = [  # without its kernel VR-GCN lays out every neighbour, as many as there are
     (name, backbone, kernels)
     for name in STATIC
     for backbone in ((None,) if name in OWN_NETWORK else BACKBONES)
@@ -54,15 +54,15 @@ RECORDED = [  # without its kernel VR-GCN lays out every neighbour, as many as t
 ]
 
 
-@pytest.mark.parametrize(("name", "backbone", "kernels"), RECORDED)
+@pytest.mark.parametrize(("name", "backbone", "kernels"), CAPTURED)
 def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
     graph = make_graph(num_nodes=600, num_edges=4000)
     options = {**STATIC[name], "kernels": kernels, "layers": 2}
     if backbone is not None:
         options |= {"backbone": backbone, "dropout": 0.3}
-    recorded = trained(graph, capture="on", **options)
-    assert recorded[0].not_captured is None
-    assert_same(recorded, trained(graph, capture="off", **options))
+    captured = trained(graph, capture="on", **options)
+    assert captured[0].not_captured is None
+    assert_same(captured, trained(graph, capture="off", **options))
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
     ],
     ids=str,
 )
-def test_settings_have_their_effect_when_recorded(make_graph, options):
+def test_settings_have_their_effect_when_captured(make_graph, options):
     graph = make_graph(num_nodes=600, num_edges=4000)
     options = {"method": "graphfm-ib", "layers": 3, **options}
     assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
 
 
-def test_gradients_go_on_a_branch_unless_autograd_adds_to_them(make_graph):
+def test_gradients_go_to_a_side_stream_unless_autograd_adds_to_them(make_graph):
     """Two layers with one matrix: its gradient is a sum, which must not be read too early."""
     graph, found = make_graph(num_nodes=600, num_edges=4000), {}
     for shared in (False, True):
@@ -120,7 +120,7 @@ def test_hooks_see_gradients_that_are_there(make_graph, kind):
     assert_same(found["on"], found["off"])
 
 
-def test_frozen_parameters_leave_the_branch(make_graph):
+def test_frozen_parameters_leave_the_side_stream(make_graph):
     graph, found = make_graph(num_nodes=600, num_edges=4000), {}
     for capture in ("on", "off"):
         options = {"method": "graphfm-ib", "layers": 3, "batch_size": 17, "capture": capture}
@@ -134,13 +134,13 @@ def test_frozen_parameters_leave_the_branch(make_graph):
 
 
 @pytest.mark.parametrize("where", ["draw", "backward"])
-def test_an_error_in_a_recording_is_the_one_that_is_raised(make_graph, monkeypatch, where):
+def test_an_error_while_capturing_is_the_one_that_is_raised(make_graph, monkeypatch, where):
     """Memory may run out there, and advice depends on its being known."""
     graph = make_graph(num_nodes=600, num_edges=4000)
     options = {"method": "graphfm-ib", "batch_size": 17, "capture": "on"}
     trainer = build(Run.make(dataset="x", device="cuda", **options), graph)
 
-    def fails_in_a_recording(do):
+    def fails_while_capturing(do):
         def maybe(*given):
             result = do(*given)
             if torch.cuda.is_current_stream_capturing():
@@ -150,9 +150,11 @@ def test_an_error_in_a_recording_is_the_one_that_is_raised(make_graph, monkeypat
         return maybe
 
     if where == "draw":
-        monkeypatch.setattr(trainer.take, "draw", fails_in_a_recording(trainer.take.draw))
+        monkeypatch.setattr(trainer.take, "draw", fails_while_capturing(trainer.take.draw))
     else:
-        monkeypatch.setattr(trainer.optimizer, "step", fails_in_a_recording(trainer.optimizer.step))
+        monkeypatch.setattr(
+            trainer.optimizer, "step", fails_while_capturing(trainer.optimizer.step)
+        )
     with pytest.raises(torch.OutOfMemoryError, match="no more"):
         trainer.epoch()
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
@@ -161,7 +163,7 @@ def test_an_error_in_a_recording_is_the_one_that_is_raised(make_graph, monkeypat
     assert_same(trained(graph, capture="on", **options), trained(graph, capture="off", **options))
 
 
-def test_a_schedule_reaches_the_recorded_steps(make_graph):
+def test_a_schedule_reaches_the_captured_steps(make_graph):
     graph = make_graph(num_nodes=600, num_edges=4000)
     steady, _ = trained(graph, method="graphfm-ib", epochs=6, capture="on")
     options = {"schedule": "cosine", "capture": "on"}
@@ -179,7 +181,7 @@ def test_many_labels(make_graph):
 
 
 @pytest.mark.parametrize("method", ["gas", "mvs-gcn", "fastgcn", "graphsaint", "shadow"])
-def test_what_cannot_be_recorded_says_so(make_graph, method, caplog):
+def test_what_cannot_be_captured_says_so(make_graph, method, caplog):
     graph = make_graph(num_nodes=600, num_edges=4000)
     with pytest.raises(InputError, match="capture is on, but the size of this method's batches"):
         build(Run.make(dataset="x", device="cuda", method=method, capture="on"), graph)
@@ -191,7 +193,7 @@ def test_what_cannot_be_recorded_says_so(make_graph, method, caplog):
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_nothing_is_waited_for_inside_an_epoch(make_graph):
-    """Once recorded, the host launches; it asks for nothing before the epoch's end."""
+    """Once captured, the host launches; it asks for nothing before the epoch's end."""
     graph = make_graph(num_nodes=600, num_edges=4000)
     trainer, _ = trained(graph, method="graphfm-ib", capture="on")
     batches = list(trainer.method.sampler.epoch(trainer.rng))

@@ -33,9 +33,10 @@ def bench(
 ) -> None:
     """Measure how long an epoch takes, against a rival in the same run.
 
-    quick takes a minute on two cores; cpu needs no GPU, gpu and scale need one. Epochs are training
-    alone. A ratio is our time by the rival's: below 1 we are faster. The floor is the time that
-    memory needs for the bytes a step must move. benchmarks/README.md explains each.
+    quick takes a minute on two cores; cpu needs no GPU; gpu, scale and ablation (one thing switched
+    off at a time) need one. Epochs are training alone. A ratio is our time by the rival's: below 1
+    we are faster. The floor is the time that memory needs for the bytes a step must move.
+    benchmarks/README.md explains each.
     Exit code 1: a case failed.
     """
     known_name("suite", suite, SUITES)

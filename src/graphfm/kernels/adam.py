@@ -1,4 +1,4 @@
-"""Adam, by one kernel for all parameters where there are kernels."""
+"""Adam, with one kernel for all parameters."""
 
 import math
 from itertools import accumulate
@@ -7,27 +7,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import side_stream as branch
-from graphfm.training.settings import Training
+from graphfm.kernels import backend, side_stream
 
 NUMBERS_PER_PROGRAM = 1024
 MOST_PARAMETERS = 32  # of a launch: a kernel's arguments must fit into 4 KiB
 
 
 class Adam(torch.optim.Adam):
-    """`torch.optim.Adam` with the same state; its fused kernel leaves most of a GPU idle."""
+    """`torch.optim.Adam` with the same state, whose fused kernel leaves most of a GPU idle.
 
-    _in_step: bool | None = None  # have all parameters taken the same steps? None: not known
+    The plain twin of `step` is torch's own.
+    """
+
+    _in_step: bool | None = None  # all parameters have taken the same steps; None: not known yet
 
     @classmethod
-    def of(cls, backbone: nn.Module, training: Training, device: torch.device) -> "Adam":
-        """On a GPU one that a CUDA graph can hold: its state and learning rate live there."""
-        settings: dict[str, Any] = {"lr": training.lr}
+    def of(
+        cls, backbone: nn.Module, lr: float, weight_decay: float, device: torch.device
+    ) -> "Adam":
+        """Make one for a network; on a GPU its state lives there, so a CUDA graph can hold it."""
+        settings: dict[str, Any] = {"lr": lr}
         if device.type == "cuda":
-            settings = {"lr": torch.tensor(training.lr, device=device), "capturable": True}
-        decay = training.weight_decay
-        return cls(backbone.parameters(), weight_decay=decay, fused=True, **settings)
+            settings = {"lr": torch.tensor(lr, device=device), "capturable": True}
+        return cls(backbone.parameters(), weight_decay=weight_decay, fused=True, **settings)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -41,26 +43,26 @@ class Adam(torch.optim.Adam):
                 self._launch(group, changed[start : start + MOST_PARAMETERS])
             if changed:
                 steps = [self.state[p]["step"] for p in changed]
-                with branch.beside(branch.current(), *steps):
+                with side_stream.beside(side_stream.current(), *steps):
                     torch._foreach_add_(steps, 1)
 
     def _by_kernel(self) -> bool:
-        """Is everything where a kernel can find it? At first there is no state; torch makes it."""
+        """True if the kernel can take this step; torch takes the first, and makes the state."""
         changed = [p for g in self.param_groups for p in g["params"] if p.grad is not None]
         if not changed or not all(isinstance(g["lr"], Tensor) for g in self.param_groups):
             return False
-        if not compiled.available(changed[0].device):
+        if not backend.available(changed[0].device):
             return False
-        if self._in_step is None:  # asked once: it waits for the device
+        if self._in_step is None:  # found out once, because this waits for the device
             steps = {float(state["step"]) for state in self.state.values()}
             self._in_step = len(steps) == 1 and all(p.is_contiguous() for p in changed)
         return self._in_step and len(self.state) == len(changed)
 
     @torch.no_grad()
     def overflowed(self) -> bool:
-        """Are squares of finite gradients infinite? Such weights move no more.
+        """True if squares of finite gradients are infinite: such weights no longer move.
 
-        Waits for the device. Gradients that are not finite break the weights, and that shows.
+        Waits for the device. Gradients that are NaN or infinite break the weights, and that shows.
         """
         kept = list(self.state.values())
         if not kept:

@@ -1,4 +1,4 @@
-"""The mean loss of a batch and its gradient, in a few launches."""
+"""The mean loss of a batch and its gradient."""
 
 import warnings
 from functools import cache
@@ -6,29 +6,46 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import side_stream as branch
+from graphfm.kernels import backend, side_stream
 
 ROWS_AT_ONCE = 1024
-MANY_ROWS = 1 << 15  # for one program to count
+MANY_ROWS = 1 << 15  # too many for one program to count
 
 
 def mean_cross_entropy(
     logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, number: Tensor, totals: Tensor
 ) -> Tensor:
-    """Mean loss of those of the nodes `ids` that are marked, of which there are `number`.
+    """Mean loss of the nodes in `ids` that `mask` marks, of which there are `number`.
 
-    It times the number, and the number, are added to the two `totals`.
+    Adds the loss times the number, and the number, to the two `totals`. A label of -1 counts 0.
     """
+    if not backend.available(logits.device):
+        return mean_cross_entropy_plain(logits, ids, labels, mask, number, totals)
     loss: Tensor = _CrossEntropy.apply(logits, ids, labels, mask, number, totals)  # type: ignore[no-untyped-call]
     return loss
 
 
+def mean_cross_entropy_plain(
+    logits: Tensor, ids: Tensor, labels: Tensor, mask: Tensor, number: Tensor, totals: Tensor
+) -> Tensor:
+    """`mean_cross_entropy` in plain PyTorch."""
+    counts = mask[ids].float()
+    weight = counts / counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+    losses = functional.cross_entropy(
+        logits.float(), labels[ids], ignore_index=-1, reduction="none"
+    )
+    loss = (losses * weight).sum()
+    totals[0].addcmul_(loss.detach(), number)
+    totals[1].add_(number)
+    return loss
+
+
 def number_marked(ids: Tensor, mask: Tensor) -> Tensor:
-    """How many of the nodes `ids` are marked."""
-    if ids.numel() > MANY_ROWS or not compiled.available(ids.device):
-        return mask.index_select(0, ids).sum(dtype=torch.float32)
+    """Count the nodes in `ids` that `mask` marks, as float32."""
+    if ids.numel() > MANY_ROWS or not backend.available(ids.device):
+        return number_marked_plain(ids, mask)
     from graphfm.kernels.triton_kernels import step as kernels
 
     number = torch.empty((), device=ids.device)
@@ -36,18 +53,23 @@ def number_marked(ids: Tensor, mask: Tensor) -> Tensor:
     return number
 
 
+def number_marked_plain(ids: Tensor, mask: Tensor) -> Tensor:
+    """`number_marked` in plain PyTorch."""
+    return mask.index_select(0, ids).sum(dtype=torch.float32)
+
+
 def backward(loss: Tensor) -> None:
-    """`loss.backward()`, from a 1 that is there already."""
+    """`loss.backward()`, from a 1 that exists already; then wait for the side stream."""
     loss.backward(_one(loss.device))  # type: ignore[no-untyped-call]
-    branch.join()
+    side_stream.join()
 
 
 @cache
 def _one(device: torch.device) -> Tensor:
-    """A 1, made together with the context that products in the thread of `backward` need."""
+    """Make a 1, and the cuBLAS context that products in the thread of `backward` need."""
     if device.type == "cuda":
         rows = torch.ones(1, 1, device=device, requires_grad=True)
-        with warnings.catch_warnings():  # torch makes the context itself, and says so
+        with warnings.catch_warnings():  # torch makes the context itself, and warns
             warnings.filterwarnings("ignore", message="Attempting to run cuBLAS")
             (rows @ rows).sum().backward()  # type: ignore[no-untyped-call]
     return torch.ones((), device=device)
@@ -74,7 +96,7 @@ class _CrossEntropy(torch.autograd.Function):
             logits, ids, labels, mask, number, losses, ctx.grad, num_classes,
             BLOCK=1 << (num_classes - 1).bit_length(),
         )  # fmt: skip
-        with branch.beside(branch.current(), losses, number, loss):
+        with side_stream.beside(side_stream.current(), losses, number, loss):
             kernels.add_up[(1,)](losses, number, loss, totals, num_rows, BLOCK=ROWS_AT_ONCE)
         return loss
 

@@ -1,8 +1,8 @@
-"""One kernel for what the hooks of an estimator do in a dozen, where the fan-out is fixed.
+"""The aggregate of a layer with a fixed fan-out, fused with what surrounds it.
 
-Sampling a layer is one launch; so is gathering, adding up, blending with a history and laying each
-target's own row beside the result. The plain twins are `samplers/neighbor.py` and the hooks of the
-estimators, which every other device and shape uses; `tests/gpu/test_kernels.py` compares the two.
+`combine` gathers the sources, adds them up, blends the sum with a history and lays each target's
+own row beside the result; `keep` writes the history. On a GPU each is one launch. Training without
+kernels calls the hooks of an estimator instead, which are the reference for both.
 """
 
 from __future__ import annotations
@@ -15,22 +15,32 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Block, Rows
-from graphfm.kernels import side_stream as branch
-from graphfm.kernels.table_write import columns_of, given_or
+from graphfm.kernels import backend, side_stream
+from graphfm.kernels.sparse_sum import weighted_sum
+from graphfm.kernels.table_write import columns_of, given_or, put_rows_plain
 
-MOST_FANOUT = 64  # kernels write the loop over it out
+MOST_FANOUT = 64  # the kernels unroll the loop over it
 
 
 @dataclass(frozen=True, slots=True)
 class Momentum:
-    """A history to blend with: what it holds, and by how much it moves."""
+    """A history to blend with, and by how much it moves."""
 
-    past: Tensor  # [num_nodes + 1, width]
-    visits: Tensor  # [num_nodes + 1, 1]
-    place: Tensor | None  # [num_nodes] row of each node in both, where only some have one
+    past: Tensor  # [num_rows + 1, width]
+    visits: Tensor  # [num_rows + 1, 1]
+    place: Tensor | None  # [num_nodes + 1] row of each node in both, where only some have one
     beta: float
     fresh: bool  # the first visit takes all (visit-count correction)
     whole_gradient: bool
+
+    @property
+    def corrects(self) -> bool:
+        """True if beta depends on how often a node was visited."""
+        return self.fresh and 0 < self.beta < 1
+
+    def rows_of(self, ids: Tensor) -> Tensor:
+        """Return the rows of some nodes; the last row is a sink for nodes without one."""
+        return ids if self.place is None else self.place.index_select(0, ids).long()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class Combined:
 
 
 def fits(block: Block) -> bool:
-    """Is the fan-out of a block fixed, and small enough to be written out in a kernel?"""
+    """True if the fan-out of a block is fixed, and small enough to be unrolled in a kernel."""
     return 0 < (block.edges.fanout or 0) <= MOST_FANOUT
 
 
@@ -56,6 +66,9 @@ def combine(
     momentum: Momentum | None = None,
 ) -> Combined:
     """Aggregate the sources' rows; `known` aggregates of all nodes are looked up instead."""
+    device = rows.table.device if isinstance(rows, Rows) else rows.device
+    if not backend.available(device) or not (known is not None or fits(block)):
+        return combine_plain(rows, block, join=join, known=known, momentum=momentum)
     if isinstance(rows, Rows):
         out, _, seen = _launch(rows.table, block, join, known, momentum, indirect=True)
         return Combined(out, rows.table.size(1), seen)
@@ -64,27 +77,72 @@ def combine(
     return Combined(out, rows.size(1), seen)
 
 
+def combine_plain(
+    rows: Tensor | Rows,
+    block: Block,
+    *,
+    join: bool,
+    known: Tensor | None = None,
+    momentum: Momentum | None = None,
+) -> Combined:
+    """`combine` in plain PyTorch."""
+    if isinstance(rows, Rows):
+        dtype = _number_type(rows.table.device)
+        h = rows.table.index_select(0, rows.ids).float()
+    else:
+        dtype, h = rows.dtype, rows.float()
+    out = weighted_sum(h, block) if known is None else known[block.dst_ids].float()
+    seen = None
+    if momentum is not None:
+        out, seen = _blended(out, block.dst_ids, momentum)
+        dtype = torch.float32
+    joined = torch.cat([out, block.own(h)], dim=1) if join else out
+    return Combined(joined.to(dtype), h.size(1), seen)
+
+
+def _blended(fresh: Tensor, ids: Tensor, momentum: Momentum) -> tuple[Tensor, Tensor]:
+    """Move a history towards fresh aggregates; return that, and the visits with this one."""
+    row, beta = momentum.rows_of(ids), momentum.beta
+    seen = momentum.visits.index_select(0, row) + 1
+    share = torch.full_like(seen, beta)
+    if momentum.corrects:
+        share = beta / -torch.expm1(seen * math.log1p(-beta))
+    past = momentum.past.index_select(0, row).float()
+    out = torch.lerp(past, fresh, share.expand_as(fresh))
+    if momentum.whole_gradient:
+        out = out.detach() + (fresh - fresh.detach())
+    return out, seen.squeeze(1)
+
+
 def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
-    """Write the aggregates to their history, and that they were seen once more."""
+    """Write the aggregates and the visits of some nodes to their history."""
+    assert combined.seen is not None
+    if not backend.available(ids.device):
+        keep_plain(combined, ids, momentum)
+        return
+    rows = combined.rows.detach()
+    with side_stream.beside(side_stream.current(), rows, ids, combined.seen):
+        _launch_keep(rows, combined.width, ids, combined.seen, momentum)
+
+
+def keep_plain(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
+    """`keep` in plain PyTorch."""
+    assert combined.seen is not None
+    row = momentum.rows_of(ids)
+    put_rows_plain(momentum.past, row, combined.rows.detach()[:, : combined.width])
+    put_rows_plain(momentum.visits, row, combined.seen.unsqueeze(1))
+    momentum.past[-1], momentum.visits[-1] = 0, 0  # nodes without a row leave no trace
+
+
+def _launch_keep(rows: Tensor, width: int, ids: Tensor, seen: Tensor, momentum: Momentum) -> None:
     from graphfm.kernels.triton_kernels import graph as kernels
 
-    assert combined.seen is not None
-    width, block = combined.width, columns_of(combined.width)
-    rows = combined.rows.detach()
-    with branch.beside(branch.current(), rows, ids, combined.seen):
-        kernels.keep[(ids.numel(), -(-width // block))](
-            rows,
-            ids,
-            combined.seen,
-            momentum.past,
-            momentum.visits,
-            given_or(momentum.place, ids),
-            momentum.past.size(0) - 1,
-            width,
-            rows.stride(0),
-            PLACED=momentum.place is not None,
-            BLOCK=block,
-        )
+    columns = columns_of(width)
+    kernels.keep[(ids.numel(), -(-width // columns))](
+        rows, ids, seen, momentum.past, momentum.visits, given_or(momentum.place, ids),
+        momentum.past.size(0) - 1, width, rows.stride(0),
+        PLACED=momentum.place is not None, BLOCK=columns,
+    )  # fmt: skip
 
 
 class _Combine(torch.autograd.Function):
@@ -114,19 +172,11 @@ class _Combine(torch.autograd.Function):
         out = grad.new_empty(block.num_src, width, dtype=ctx.kind)
         weight, columns = block.edges.weight, columns_of(width)
         kernels.combine_backward[(block.num_dst, -(-width // columns))](
-            grad,
-            weight,
-            given_or(block.self_weight, weight),
-            given_or(ctx.share, weight),
-            out,
-            block.num_dst,
-            width,
-            FANOUT=block.edges.fanout,
-            OWN=block.self_weight is not None,
-            SHARE=ctx.share is not None,
-            JOIN=ctx.join,
-            BLOCK=columns,
-        )
+            grad, weight, given_or(block.self_weight, weight), given_or(ctx.share, weight), out,
+            block.num_dst, width,
+            FANOUT=block.edges.fanout, OWN=block.self_weight is not None,
+            SHARE=ctx.share is not None, JOIN=ctx.join, BLOCK=columns,
+        )  # fmt: skip
         return out, None, None, None
 
 
@@ -143,43 +193,31 @@ def _launch(
 
     num_dst, width, device = block.num_dst, rows.size(1), rows.device
     kind = _number_type(device) if indirect else rows.dtype
-    kind = kind if momentum is None else torch.float32  # a history has all digits of its table
+    kind = kind if momentum is None else torch.float32  # blends are exact; the table may round
     out = torch.empty(num_dst, width * (1 + join), dtype=kind, device=device)
     share = None if momentum is None else torch.empty(num_dst, device=device)
     seen = None if momentum is None else torch.empty(num_dst, device=device)
-    fresh = momentum is not None and momentum.fresh and 0 < momentum.beta < 1
+    fresh = momentum is not None and momentum.corrects
     columns = columns_of(width)
     kernels.combine[(num_dst, -(-width // columns))](
-        rows,
-        block.src_ids,
-        given_or(known, rows),
-        block.edges.weight,
+        rows, block.src_ids, given_or(known, rows), block.edges.weight,
         given_or(block.self_weight, out),
         rows if momentum is None else momentum.past,
         out if momentum is None else momentum.visits,
         block.src_ids if momentum is None else given_or(momentum.place, block.src_ids),
-        out,
-        given_or(share, out),
-        given_or(seen, out),
-        num_dst,
-        width,
+        out, given_or(share, out), given_or(seen, out), num_dst, width,
         1.0 if momentum is None else momentum.beta,
         math.log1p(-momentum.beta) if momentum is not None and fresh else -1.0,
-        FANOUT=block.edges.fanout or 0,
-        INDIRECT=indirect,
-        KNOWN=known is not None,
-        OWN=block.self_weight is not None and known is None,
-        MOMENTUM=momentum is not None,
-        FRESH=fresh,
-        PLACED=momentum is not None and momentum.place is not None,
-        JOIN=join,
+        FANOUT=block.edges.fanout or 0, INDIRECT=indirect, KNOWN=known is not None,
+        OWN=block.self_weight is not None and known is None, MOMENTUM=momentum is not None,
+        FRESH=fresh, PLACED=momentum is not None and momentum.place is not None, JOIN=join,
         BLOCK=columns,
-    )
+    )  # fmt: skip
     return out, share, seen
 
 
 def _number_type(device: torch.device) -> torch.dtype:
-    """Of rows read from a table: what the next matrix product wants."""
+    """Return the type that the next matrix product wants of rows read from a table."""
     if torch.is_autocast_enabled(device.type):
         return torch.get_autocast_dtype(device.type)
     return torch.float32

@@ -7,9 +7,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import matmul as product
-from graphfm.kernels import side_stream as branch
+from graphfm.kernels import backend, matmul, side_stream
 
 ROWS, COLUMNS = 32, 128  # of a tile
 MANY_PARTS = 512  # to add up by one program for a few columns
@@ -17,30 +15,37 @@ MOST_ROWS = 1 << 18  # above it the time goes into the products, and memory matt
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
-    """`x @ weight.T + bias`, and its positive part if wanted."""
-    kernels = compiled.available(x.device) and x.dtype == torch.float32
-    if kernels and 0 < x.size(0) <= MOST_ROWS and not torch.is_autocast_enabled(x.device.type):
-        out: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
-        if out.requires_grad and product.exact():
-            product.expect_gradients(x, weight, out, relu=relu)
-        return out
+    """`x @ weight.T + bias`, and its positive part if `relu`."""
+    fits = x.dtype == torch.float32 and 0 < x.size(0) <= MOST_ROWS
+    fits = fits and not torch.is_autocast_enabled(x.device.type)
+    if not (fits and backend.available(x.device)):
+        return linear_plain(x, weight, bias, relu=relu)
+    out: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
+    if out.requires_grad and matmul.by_three_passes():
+        matmul.expect_gradients(x, weight, out, relu=relu)
+    return out
+
+
+def linear_plain(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
+    """`linear` in plain PyTorch."""
     out = functional.linear(x, weight, bias)
     return out.relu() if relu else out
 
 
 class _Linear(torch.autograd.Function):
-    """A few kernels around the products; gradients of the weights go on a branch."""
+    """A few kernels around the products; gradients of the weights go to a side stream."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
-        if product.fits(x, weight):
-            out = product.multiply(x, weight, bias, relu=relu)
+        ctx.three_pass = matmul.by_three_passes()  # the backward pass has a thread of its own
+        if ctx.three_pass and matmul.fits(x, weight):
+            out = matmul.multiply(x, weight, bias, relu=relu)
         elif relu and x.is_cuda:  # one kernel, where `addmm` and `relu` would be two
             out = torch._addmm_activation(bias, x, weight.t())
         else:
             out = torch.addmm(bias, x, weight.t())
             out = out.relu_() if relu else out
-        ctx.relu, ctx.parameters, ctx.branch = relu, (weight, bias), branch.current()
+        ctx.relu, ctx.parameters, ctx.side_stream = relu, (weight, bias), side_stream.current()
         ctx.save_for_backward(x, weight, out if relu else x)
         return out
 
@@ -50,31 +55,28 @@ class _Linear(torch.autograd.Function):
         x, weight, out = ctx.saved_tensors
         goes_on, *wanted = ctx.needs_input_grad[:3]
         parameters = [p for p, want in zip(ctx.parameters, wanted, strict=True) if want]
-        may_wait = goes_on and all(branch.may_wait(p) for p in parameters)
-        aside = ctx.branch if may_wait else None
+        may_wait = goes_on and all(side_stream.may_wait(p) for p in parameters)
+        aside = ctx.side_stream if may_wait else None
         grad, out = grad.contiguous(), out if ctx.relu else None
-        if product.exact():
-            grad, turned = product.turn(grad, out)
-            with branch.beside(aside, turned, x):
-                found = product.gradients(x, turned)
+        if ctx.three_pass:
+            grad, turned = matmul.turn(grad, out)
+            with side_stream.beside(aside, turned, x):
+                found = matmul.gradients(x, turned)
         else:
             grad, sums = _mask_and_sum(grad, out)
-            with branch.beside(aside, grad, sums, x):
+            with side_stream.beside(aside, grad, sums, x):
                 found = grad.t() @ x, _added_up(sums)
         if aside is not None:
             aside.hand_out(parameters, [g for g, want in zip(found, wanted, strict=True) if want])
-        return _back(grad, weight) if goes_on else None, *found, None
-
-
-def _back(grad: Tensor, weight: Tensor) -> Tensor:
-    """The gradient of the rows that were multiplied."""
-    if product.fits(grad, weight.t()):
-        return product.multiply_back(grad, weight)
-    return grad @ weight
+        if not goes_on:
+            return None, *found, None
+        if ctx.three_pass and matmul.fits(grad, weight.t()):
+            return matmul.multiply_back(grad, weight), *found, None
+        return grad @ weight, *found, None
 
 
 def _mask_and_sum(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A gradient, before the ReLU if that made `out`; and its sums over some rows each."""
+    """Return the gradient before a ReLU that made `out`, and its sums over some rows each."""
     from graphfm.kernels.triton_kernels import step as kernels
 
     num_rows, width = grad.shape

@@ -1,8 +1,8 @@
-"""Matrix products of float32 by tensor cores: each as three of TF32.
+"""Matrix products of float32 on tensor cores, each computed as three products of TF32.
 
 The three passes (both leading parts, and either one times the other's rest) leave out what float32
 itself cannot hold: against float64 the result is as exact as cuBLAS's. On the tall thin matrices
-of this project it is faster too (`docs/architecture.md`). Wherever else, the library multiplies.
+of this project it is faster too (`docs/architecture.md`). Elsewhere the library multiplies.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import precompile as ahead
+from graphfm.batch import HALO_ROWS
+from graphfm.kernels import backend, precompile
+from graphfm.kernels.halo_update import Affine
+from graphfm.kernels.table_write import put_rows_plain
 
 # Of a tile: both sides, the inner width, and stages of loads, by the number of 64 x 32 tiles.
 SMALL, MEDIUM, LARGE = (64, 32, 64, 4), (64, 64, 64, 3), (64, 128, 32, 4)
@@ -24,20 +26,18 @@ TURN_ROWS, TURN_COLUMNS = 32, 64
 SUM_PARTS, SUM_COLUMNS = 8, 256
 
 
-def exact() -> bool:
-    """Must products have all digits of float32?"""
-    return torch.get_float32_matmul_precision() == "highest"
+def by_three_passes() -> bool:
+    """True if products must have all digits of float32, and three passes may compute them."""
+    return _exact() and backend.allows("three_pass")
 
 
 def fits(rows: Tensor, weight: Tensor) -> bool:
-    """Is `multiply` faster than the library, and as exact as is asked?"""
-    plain = rows.dtype == torch.float32 and rows.stride(1) == 1 and rows.size(0) > 0
-    pays = weight.size(1) >= LEAST
-    return exact() and plain and pays and compiled.available(rows.device)
+    """True if `multiply` is faster than the library on these shapes."""
+    return rows.stride(1) == 1 and weight.size(1) >= LEAST
 
 
-def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool) -> Tensor:
-    """`rows @ weight.T`, plus a bias, and its positive part if wanted."""
+def multiply(rows: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
+    """`rows @ weight.T + bias`, and its positive part if `relu`."""
     out = torch.empty(rows.size(0), weight.size(0), device=rows.device)
     _launch(out, rows, None, weight, bias, relu, "tf32x3")
     return out
@@ -51,7 +51,7 @@ def multiply_back(rows: Tensor, weight: Tensor) -> Tensor:
     num_rows, (inner_width, width) = rows.size(0), weight.shape
     out = torch.empty(num_rows, width, device=rows.device)
     tile_columns, tile_rows, inner, stages = _tile(width, num_rows)
-    ahead.launch(
+    precompile.launch(
         kernels.turned_product,
         (-(-num_rows // tile_rows), -(-width // tile_columns)),
         rows,
@@ -71,33 +71,44 @@ def multiply_back(rows: Tensor, weight: Tensor) -> Tensor:
     return out
 
 
-def put_product(
-    out: Tensor, ids: Tensor, weight: Tensor, bias: Tensor, rows: Tensor, *, relu: bool
-) -> None:
-    """`out[ids] = rows[ids] @ weight.T + bias`, of two tables in any floating-point type."""
-    all_digits = exact() and not torch.is_autocast_enabled(out.device.type)
-    _launch(out, rows, ids, weight, bias, relu, "tf32x3" if all_digits else "tf32")
+def put_product(table: Tensor, ids: Tensor, affine: Affine, sums: Tensor) -> None:
+    """`table[ids] = affine(sums[ids])`, of two tables in any floating-point type."""
+    exact = _exact() and not torch.is_autocast_enabled(table.device.type)
+    allowed = backend.allows("three_pass") or not exact
+    if ids.numel() > 0 and allowed and backend.available(table.device):
+        precision = "tf32x3" if exact else "tf32"
+        _launch(table, sums, ids, affine.weight, affine.bias, affine.relu, precision)
+    else:
+        put_product_plain(table, ids, affine, sums)
+
+
+def put_product_plain(table: Tensor, ids: Tensor, affine: Affine, sums: Tensor) -> None:
+    """`put_product` in plain PyTorch."""
+    for some in torch.split(ids, HALO_ROWS):
+        put_rows_plain(table, some, affine(sums.index_select(0, some).float()))
 
 
 def expect_gradients(rows: Tensor, weight: Tensor, out: Tensor, *, relu: bool) -> None:
-    """Have compiled what will be launched when the gradient of `multiply`'s result is there."""
+    """Compile what the backward pass of `multiply` will launch."""
     num_rows, (num_out, width) = rows.size(0), weight.shape
     turned = torch.empty(2, num_out, _room(num_rows), device="meta")
-    ahead.expect(turn, out, out if relu else None, key=(num_out, relu))
-    ahead.expect(gradients, rows, turned, key=(rows.stride(), width, num_out, num_rows > LEAST))
+    precompile.expect(turn, out, out if relu else None, key=(num_out, relu))
+    precompile.expect(
+        gradients, rows, turned, key=(rows.stride(), width, num_out, num_rows > LEAST)
+    )
     if rows.requires_grad and fits(out, weight.t()):
         key = width, num_out, _tile(width, num_rows)
-        ahead.expect(multiply_back, out, weight, key=key)
+        precompile.expect(multiply_back, out, weight, key=key)
 
 
 def turn(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A gradient, before the ReLU if that made `out`; and it transposed, for `gradients`."""
+    """Return the gradient before a ReLU that made `out`, and its transpose for `gradients`."""
     from graphfm.kernels.triton_kernels import matmul as kernels
 
     num_rows, width = grad.shape
     masked = grad if out is None else torch.empty_like(grad)
     turned = grad.new_empty(2, width, _room(num_rows))
-    ahead.launch(
+    precompile.launch(
         kernels.mask_and_turn,
         (-(-turned.size(2) // TURN_ROWS), -(-width // TURN_COLUMNS)),
         grad,
@@ -115,7 +126,7 @@ def turn(grad: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
-    """Of `rows @ weight.T + bias`: the gradients of both, from what `turn` made of its own."""
+    """Return the gradients of matrix and bias of `rows @ weight.T + bias`, after `turn`."""
     from graphfm.kernels.triton_kernels import matmul as kernels
     from graphfm.kernels.triton_kernels.step import sum_parts
 
@@ -126,7 +137,7 @@ def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     chunk = max(LEAST, -(-num_rows // max(1, PROGRAMS // (tiles[0] * tiles[1]))))
     chunk = -(-chunk // inner) * inner
     parts = rows.new_empty(-(-num_rows // chunk), num_out * (width + 1))
-    ahead.launch(
+    precompile.launch(
         kernels.gradient,
         (*tiles, parts.size(0)),
         rows,
@@ -147,7 +158,7 @@ def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     total = parts[0]
     if parts.size(0) > 1:
         total = torch.empty_like(total)
-        ahead.launch(
+        precompile.launch(
             sum_parts,
             (-(-total.numel() // SUM_COLUMNS),),
             parts,
@@ -160,13 +171,18 @@ def gradients(rows: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     return total[: num_out * width].view(num_out, width), total[num_out * width :]
 
 
+def _exact() -> bool:
+    """True if products must have all digits of float32."""
+    return torch.get_float32_matmul_precision() == "highest"
+
+
 def _room(num_rows: int) -> int:
-    """For a row that is turned: where each begins, kernels like it."""
+    """Return the length of a row of the transpose: a multiple of 16, so that all are aligned."""
     return -(-num_rows // 16) * 16
 
 
 def _tile(first: int, second: int) -> tuple[int, int, int, int]:
-    """The largest of the tiles that still keeps the machine busy, for a result of these sides."""
+    """Return the largest tile that still keeps the GPU busy, for a result with these sides."""
     number = -(-first // SMALL[0]) * -(-second // SMALL[1])
     if number <= MOST_SMALL:
         return SMALL
@@ -178,7 +194,7 @@ def _launch(
     rows: Tensor,
     ids: Tensor | None,
     weight: Tensor,
-    bias: Tensor | None,
+    bias: Tensor,
     relu: bool,
     precision: str,
 ) -> None:
@@ -190,7 +206,7 @@ def _launch(
         rows,
         rows if ids is None else ids,
         weight,
-        weight if bias is None else bias,
+        bias,
         out,
         num_rows,
         IN=weight.size(1),
@@ -199,7 +215,6 @@ def _launch(
         WEIGHT_OUT=weight.stride(0),
         WEIGHT_IN=weight.stride(1),
         GATHER=ids is not None,
-        BIAS=bias is not None,
         RELU=relu,
         PRECISION=precision,
         ROWS=tile_rows,

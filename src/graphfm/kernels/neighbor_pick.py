@@ -1,7 +1,4 @@
-"""Reading a matrix that is kept as a graph and factors, some of its rows in one launch.
-
-The plain twins are `samplers/neighbor.py`, `Adjacency.block` and the estimators' sums.
-"""
+"""Reading some rows of a matrix that is kept as a graph and factors (`Neighborhoods`)."""
 
 from __future__ import annotations
 
@@ -9,16 +6,21 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
-from graphfm.batch import Neighborhoods
+from graphfm.batch import Neighborhoods, expand_rows, offsets
+from graphfm.kernels import backend
+from graphfm.kernels.fused_aggregate import MOST_FANOUT
 from graphfm.kernels.table_write import columns_of, given_or
 
 PICKS_PER_PROGRAM, EDGES_AT_ONCE, EDGES_PER_PASS = 128, 16, 128
+# Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
+GOLDEN, MIX = -7046029254386353131, -4658895280553007687
 
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """What `pick` found: the targets with their neighbours behind them."""
+    """The targets with their sampled neighbours behind them."""
 
     src_ids: Tensor  # [num_dst * (fanout + 1)]
     weight: Tensor  # [num_dst * fanout]
@@ -27,15 +29,113 @@ class Picks:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What `expand` found."""
+    """All neighbours of some nodes."""
 
     neighbor_ids: Tensor  # [num_edges] int32
     weight: Tensor  # [num_edges]
-    read: Tensor  # [num_nodes] is it one of them?
+    read: Tensor | None  # [num_nodes] True if it is one of them; only the kernel marks this
 
 
 def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
-    """What `NeighborSampler` picks for a layer; weights may differ in their last bit."""
+    """Sample `fanout` neighbours of each target, at equal distances from a start in [0, 1).
+
+    The start is a hash of the node and the salt. A node with fewer neighbours has them all, and
+    then the same again with a weight of zero.
+    """
+    fits = where.indices.numel() > 0 and fanout <= MOST_FANOUT
+    if fits and backend.available(dst_ids.device):
+        return _pick_launch(dst_ids, salt, fanout, where)
+    return pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
+
+
+def pick_plain(dst_ids: Tensor, start: Tensor, fanout: int, where: Neighborhoods) -> Picks:
+    """`pick` in plain PyTorch, from starts that `uniform_of` has made."""
+    first, degree = where.indptr.index_select(0, dst_ids), _degree(where, dst_ids)
+    position, factor = evenly_spaced(first, degree, fanout, start)
+    targets, num_edges = dst_ids.repeat_interleave(fanout), where.indices.numel()
+    if num_edges == 0:
+        neighbor_ids, weight = targets, torch.zeros_like(factor)
+    else:
+        position = position.clamp(max=num_edges - 1)  # an isolated node points anywhere
+        neighbor_ids = where.indices.index_select(0, position).long()
+        weight = factor * entries(where, targets, neighbor_ids, position)
+    degrees = torch.cat([degree, _degree(where, neighbor_ids)]).float()
+    return Picks(torch.cat([dst_ids, neighbor_ids]), weight, degrees)
+
+
+def expand(ids: Tensor, indptr: Tensor, where: Neighborhoods) -> Expanded:
+    """Find all neighbours of `ids`, whose rows begin at `indptr` in what is returned."""
+    if backend.available(ids.device):
+        return _expand_launch(ids, indptr, where)
+    return expand_plain(ids, where)
+
+
+def expand_plain(ids: Tensor, where: Neighborhoods) -> Expanded:
+    """`expand` in plain PyTorch."""
+    target, position = expand_rows(where.indptr, ids)
+    neighbor_ids = where.indices[position]
+    return Expanded(neighbor_ids, entries(where, ids[target], neighbor_ids, position), None)
+
+
+def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
+    """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
+    if backend.available(table.device):
+        return _sum_launch(ids, where, table)
+    return sum_of_all_plain(ids, where, table)
+
+
+def sum_of_all_plain(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
+    """`sum_of_all` in plain PyTorch."""
+    found, first = expand_plain(ids, where), offsets(_degree(where, ids))[:-1]
+    neighbor_ids = found.neighbor_ids.long()
+    return embedding_bag(
+        neighbor_ids, table.float(), first, mode="sum", per_sample_weights=found.weight
+    )
+
+
+def entries(
+    where: Neighborhoods, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice
+) -> Tensor:
+    """Entries of the matrix, of edges given by both ends and their position in the graph."""
+    if where.edge_weight is None:
+        weight = torch.ones(src_ids.numel(), device=src_ids.device)
+    else:
+        weight = where.edge_weight[position]
+    if where.row_scale is not None:
+        weight = weight * where.row_scale[dst_ids]
+    if where.col_scale is not None:
+        weight = weight * where.col_scale[src_ids]
+    return weight
+
+
+def evenly_spaced(
+    first: Tensor, degree: Tensor, fanout: int, start: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Pick `fanout` edges of each row: their positions, and the factors of their weights."""
+    if fanout == 1:  # then the factor is the degree, be it one or none
+        return first + (start * degree).long(), degree.float()
+    first, degree = first.unsqueeze(1), degree.unsqueeze(1)
+    slot = torch.arange(fanout, device=first.device)
+    spread = ((start.unsqueeze(1) + slot) / fanout * degree).long()
+    few = degree <= fanout
+    chosen = torch.where(few, slot % degree.clamp(min=1), spread)
+    factor = torch.where(few, (slot < degree).float(), degree / fanout)
+    return (first + chosen).flatten(), factor.flatten()
+
+
+def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:
+    """A number in [0, 1) for each id, the same for the same id and salt (in steps of 2^-24)."""
+    # Without the second round the numbers of two ids would differ by one of a few constants.
+    mixed = (ids ^ salt) * GOLDEN
+    mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * MIX
+    return (mixed >> 40 & 0xFFFFFF).double() / 2**24
+
+
+def _degree(where: Neighborhoods, ids: Tensor) -> Tensor:
+    return where.indptr.index_select(0, ids + 1) - where.indptr.index_select(0, ids)
+
+
+def _pick_launch(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
     from graphfm.kernels.triton_kernels import graph as kernels
 
     num_dst, device = dst_ids.numel(), dst_ids.device
@@ -58,11 +158,10 @@ def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Pi
     return Picks(src_ids, weight, degree)
 
 
-def expand(ids: Tensor, indptr: Tensor, total: int, where: Neighborhoods) -> Expanded:
-    """All neighbours of `ids`, whose rows begin at `indptr` in what is returned."""
+def _expand_launch(ids: Tensor, indptr: Tensor, where: Neighborhoods) -> Expanded:
     from graphfm.kernels.triton_kernels import graph as kernels
 
-    num_nodes, device = where.indptr.numel() - 1, ids.device
+    num_nodes, total, device = where.indptr.numel() - 1, int(indptr[-1]), ids.device
     neighbor_ids = torch.empty(total, dtype=torch.int32, device=device)
     weight = torch.empty(total, device=device)
     read = torch.zeros(num_nodes, dtype=torch.bool, device=device)
@@ -80,8 +179,7 @@ def expand(ids: Tensor, indptr: Tensor, total: int, where: Neighborhoods) -> Exp
     return Expanded(neighbor_ids, weight, read)
 
 
-def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
-    """`weighted_sum` over every neighbour of each node, of rows that a table holds."""
+def _sum_launch(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
     from graphfm.kernels.triton_kernels import graph as kernels
 
     width, columns = table.size(1), columns_of(table.size(1))
@@ -100,13 +198,13 @@ def sum_of_all(ids: Tensor, where: Neighborhoods, table: Tensor) -> Tensor:
 
 
 def _arrays(where: Neighborhoods, other: Tensor) -> tuple[Tensor, ...]:
-    """A matrix as arguments of a kernel."""
+    """Return a matrix as arguments of a kernel."""
     factors = (where.edge_weight, where.row_scale, where.col_scale)
     return where.indptr, where.indices, *(given_or(factor, other) for factor in factors)
 
 
 def _factors(where: Neighborhoods) -> dict[str, bool]:
-    """Which of them it is to look at."""
+    """Tell a kernel which of the factors it has to read."""
     return {
         "WEIGHTED": where.edge_weight is not None,
         "ROW": where.row_scale is not None,

@@ -1,45 +1,41 @@
-"""Work that nothing in a step waits for, beside the kernels that it would hold up.
+"""Kernels that run beside a captured step, because nothing in the step waits for them.
 
-A step that is recorded as a CUDA graph need not be a chain. Gradients of weights, and rows on their
-way into a history, are wanted only when the step ends; on a branch of the graph they fill the gaps
-that small kernels leave. Whoever launches such work says so (`beside`); where nothing is recorded
-it is done at once.
+A captured CUDA graph may use several streams. Gradients of weights and writes to histories are
+needed only when the step ends; on a side stream they fill the gaps that small kernels leave on the
+main stream. An operation that launches such work wraps it in `beside`; where no CUDA graph is being
+captured the work runs on the current stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
-_current: ContextVar[SideStream | None] = ContextVar("branch", default=None)
+from graphfm.kernels import backend
 
 
 class SideStream:
-    """A second stream of a recording, from where it leaves the first to where the two meet."""
+    """A second stream of a captured CUDA graph, from its first work to `join`."""
 
     def __init__(self, stream: torch.cuda.Stream) -> None:
         self.stream = stream
-        self.busy = False  # was anything launched that the first stream has not waited for?
-        self.read = list[Tensor]()  # memory that the first stream must not use again before `join`
-        self.gradients = list[tuple[Tensor, Tensor]]()  # of parameters, as they were handed out
-        self.disturbed = False  # did autograd do more with one than put it into its place?
+        self.busy = False  # has work that the main stream has not waited for
+        self.read = list[Tensor]()  # memory that the main stream must not reuse before `join`
+        self.gradients = list[tuple[Tensor, Tensor]]()  # of parameters, as autograd got them
+        self.disturbed = False  # autograd did more with a gradient than store it
 
     @contextmanager
-    def growing(self) -> Iterator[None]:
-        """Within it, this is the branch that `current` finds."""
-        token = _current.set(self)
-        try:
+    def active(self) -> Iterator[None]:
+        """Make this the stream that `current` returns, unless an ablation has none."""
+        with backend.changed(side_stream=self if backend.allows("side_stream") else None):
             yield
-        finally:
-            _current.reset(token)
 
     @contextmanager
     def work(self, read: Sequence[Tensor]) -> Iterator[None]:
-        """Within it, kernels are launched on the branch; they read these of the first stream."""
+        """Launch kernels on this stream; `read` are tensors of the main stream that they read."""
         self.stream.wait_stream(torch.cuda.current_stream())
         self.busy = True
         self.read.extend(read)
@@ -47,13 +43,16 @@ class SideStream:
             yield
 
     def hand_out(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> None:
-        """Remember gradients that autograd takes while they are only being computed."""
-        # another name for the same memory: autograd then adds to none of them in place
+        """Remember gradients that autograd receives before they are finished.
+
+        That is safe only if autograd stores them without accumulating; `join` verifies this.
+        """
+        # A second tensor on the same memory keeps autograd from adding to a gradient in place.
         known = [gradient.detach() for gradient in gradients]
         self.gradients.extend(zip(parameters, known, strict=True))
 
     def join(self) -> None:
-        """Let the first stream wait for all that was launched on the branch."""
+        """Let the main stream wait for all work on this one."""
         if self.busy:
             torch.cuda.current_stream().wait_stream(self.stream)
         for parameter, gradient in self.gradients:
@@ -66,27 +65,27 @@ class SideStream:
 
 
 def may_wait(parameter: Tensor) -> bool:
-    """May the gradient of a parameter come late: does nobody read it as soon as it is there?"""
+    """True if nothing reads the gradient of a parameter before the step's end: it has no hook."""
     hooks = parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)
     return parameter.is_leaf and not hooks
 
 
 def current() -> SideStream | None:
-    """The branch of the recording that is being made, if there is one."""
-    return _current.get()
+    """Return the side stream of the CUDA graph that is being captured, if there is one."""
+    return backend.current().side_stream
 
 
 @contextmanager
-def beside(branch: SideStream | None, *read: Tensor) -> Iterator[None]:
-    """Within it, kernels that read these go on a branch, where there is one."""
-    if branch is None:
+def beside(stream: SideStream | None, *read: Tensor) -> Iterator[None]:
+    """Launch kernels that read these tensors on a side stream, if one is given."""
+    if stream is None:
         yield
     else:
-        with branch.work(read):
+        with stream.work(read):
             yield
 
 
 def join() -> None:
-    """From here on, what is on a branch is needed."""
-    if (branch := current()) is not None:
-        branch.join()
+    """Wait for the work on the side stream: what comes next needs its results."""
+    if (stream := current()) is not None:
+        stream.join()

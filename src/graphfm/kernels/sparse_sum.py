@@ -1,14 +1,11 @@
-"""Reductions along the edges of a block.
+"""Reductions along the edges of a block, by kernels of PyTorch alone.
 
-Which kernel and why (`benchmarks/aggregate.py` compares them): on the CPU torch's CSR product with
-a `reduce` beats every other; on CUDA cuSPARSE is the fastest, but its sums differ in the last bit
-from run to run, so the default is `embedding_bag` in two steps, which does not.
+`benchmarks/aggregate.py` compares them: on the CPU torch's CSR product with a `reduce` is the
+fastest; on a GPU cuSPARSE is, but its sums differ in the last bit from run to run, so the default
+there is `embedding_bag` in two steps, whose sums do not.
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -16,18 +13,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from graphfm.batch import HUB, Block, Edges
-
-_reproducible: ContextVar[bool] = ContextVar("reproducible", default=True)
-
-
-@contextmanager
-def reproducible(wanted: bool) -> Iterator[None]:
-    """Within it, sums on a GPU have a fixed order, or (`False`) the fastest one."""
-    token = _reproducible.set(wanted)
-    try:
-        yield
-    finally:
-        _reproducible.reset(token)
+from graphfm.kernels import backend
 
 
 def weighted_sum(h: Tensor, block: Block) -> Tensor:
@@ -41,7 +27,7 @@ def weighted_sum(h: Tensor, block: Block) -> Tensor:
 def table_sum(h: Tensor, block: Block, table: Tensor) -> Tensor:
     """`weighted_sum` of rows that a table of all nodes holds, those of the targets (`h`) too.
 
-    Nothing is gathered first, and what is read of others than the targets gets no gradient.
+    No row is copied, and only the rows of the targets get a gradient.
     """
     out: Tensor = _TableProduct.apply(h, block, table)  # type: ignore[no-untyped-call]
     if block.self_weight is not None:
@@ -83,7 +69,7 @@ def _product(h: Tensor, edges: Edges) -> Tensor:
 
 
 def _fixed_sum(h: Tensor, edges: Edges) -> Tensor:
-    """The sources of a row lie side by side: no index, no sort, in either direction."""
+    """Sum sources that lie side by side: no index and no sort, in either direction."""
     shape = (edges.num_dst, edges.fanout or 0, -1)
     weight = edges.weight.to(h.dtype).view(*shape)
     return (h[edges.num_dst :].view(*shape) * weight).sum(dim=1)
@@ -94,7 +80,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, edges: Edges) -> Tensor:
-        ctx.edges, ctx.fixed_order = edges, _reproducible.get()  # backward has its own thread
+        ctx.edges, ctx.fixed_order = edges, backend.current().deterministic
         return _multiply(edges, h, ctx.fixed_order)
 
     @staticmethod
@@ -106,7 +92,7 @@ class _TableProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, block: Block, table: Tensor) -> Tensor:
         assert block.by_id is not None
-        ctx.edges, ctx.fixed_order = block.edges, _reproducible.get()
+        ctx.edges, ctx.fixed_order = block.edges, backend.current().deterministic
         return _multiply(block.by_id, table, ctx.fixed_order)
 
     @staticmethod
@@ -127,7 +113,7 @@ def _multiply(edges: Edges, h: Tensor, fixed_order: bool) -> Tensor:
 
 
 def _sum_runs(edges: Edges, weight: Tensor, h: Tensor) -> Tensor:
-    """Sum runs of a row, then the runs: a hub does not keep one thread busy for all others."""
+    """Sum runs of a row, then the runs, so that no thread adds up a whole hub."""
     start, first = edges.runs
     sums = embedding_bag(edges.col, h, start, mode="sum", per_sample_weights=weight)
     order = torch.arange(start.numel(), dtype=first.dtype, device=h.device)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from graphfm.kernels import backend as compiled
+from graphfm.kernels import backend
 
 MOST_COLUMNS = 256  # of a program
 
@@ -16,12 +16,25 @@ def put_rows(
     add: bool = False,
     shares: Tensor | None = None,
 ) -> None:
-    """`table[ids] = values`; or, no id twice: add them, or move each row by its share to them."""
+    """`table[ids] = values`; or, if no id occurs twice: add them, or move each row by its share."""
     fits = ids.dtype == torch.int64 and ids.numel() > 0 and table.is_contiguous()
     fits = fits and (table.size(1) > 1 or shares is not None or add)  # a program for one number?
-    if fits and compiled.available(table.device):
+    if fits and backend.available(table.device):
         _launch(table, ids, values, add, shares)
-    elif shares is not None:
+    else:
+        put_rows_plain(table, ids, values, add=add, shares=shares)
+
+
+def put_rows_plain(
+    table: Tensor,
+    ids: Tensor,
+    values: Tensor,
+    *,
+    add: bool = False,
+    shares: Tensor | None = None,
+) -> None:
+    """`put_rows` in plain PyTorch, and NumPy on a CPU."""
+    if shares is not None:
         past = table[ids].float()
         moved = torch.lerp(past, values.float(), shares.view(-1, 1).expand_as(values))
         table[ids] = moved.to(table.dtype)
@@ -52,10 +65,10 @@ def _launch(table: Tensor, ids: Tensor, values: Tensor, add: bool, shares: Tenso
 
 
 def columns_of(width: int) -> int:
-    """Of a row, how many columns one program takes."""
+    """Return how many columns of a row one program takes."""
     return min(1 << (width - 1).bit_length(), MOST_COLUMNS)
 
 
 def given_or(tensor: Tensor | None, other: Tensor) -> Tensor:
-    """A kernel's argument must be something, even where it is not looked at."""
+    """Return a tensor for a kernel's argument, which must be one even if it is never read."""
     return other if tensor is None else tensor

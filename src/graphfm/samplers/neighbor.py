@@ -11,15 +11,11 @@ from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import neighbor_pick as kernels
 from graphfm.kernels.fused_aggregate import MOST_FANOUT
+from graphfm.kernels.neighbor_pick import evenly_spaced, pick, pick_plain, uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 from graphfm.step_plan import IN_PLACE, StepPlan
-
-# Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
-GOLDEN, MIX = -7046029254386353131, -4658895280553007687
 
 MOST_LAYOUTS = 16  # that are kept; batches have one size, the last of an epoch another
 
@@ -136,11 +132,8 @@ class NeighborSampler(SeedSampler):
 
     def _fixed(self, dst_ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Edges]:
         """Sources and edges in shapes that are known beforehand."""
-        position, factor = pick(self.adjacency.graph, dst_ids, fanout, start)
-        targets = dst_ids.repeat_interleave(fanout)
-        neighbor_ids, weight = self._read(targets, position, factor)
-        edges = self._side_by_side(weight, dst_ids.numel(), fanout)
-        return torch.cat([dst_ids, neighbor_ids]), edges
+        picks = pick_plain(dst_ids, start, fanout, self.adjacency.neighborhoods)
+        return picks.src_ids, self._side_by_side(picks.weight, dst_ids.numel(), fanout)
 
     def _compact(
         self, dst_ids: Tensor, fanout: int, start: Tensor, in_place: bool
@@ -170,22 +163,20 @@ class NeighborSampler(SeedSampler):
         return neighbor_ids, factor * self.adjacency.weights(targets, neighbor_ids, position)
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
-        """Is there a kernel that picks all neighbours of such a layer?"""
-        if self.every_neighbor and not self.plan.whole_neighborhoods:
+        """True if one operation can pick such a layer, in shapes that are known beforehand."""
+        in_place = self.plan.whole_neighborhoods and fanout <= MOST_FANOUT
+        if self.every_neighbor and not (in_place and self.adjacency.graph.num_edges):
             return False
-        if self.adjacency.graph.num_edges == 0 or fanout > MOST_FANOUT:
-            return False
-        crowded = self._crowded(dst_ids.numel(), fanout)
-        return not crowded and compiled.available(dst_ids.device)
+        return self.distinct is None and not self._crowded(dst_ids.numel(), fanout)
 
     def _crowded(self, num_rows: int, fanout: int) -> bool:
         """Are there more picks than nodes?"""
         return num_rows * fanout > self.adjacency.graph.num_nodes
 
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
-        """A block, and the degrees of all its sources."""
+        """Return a block, and the degrees of all its sources."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
-        picks = kernels.pick(dst_ids, salt, fanout, where)
+        picks = pick(dst_ids, salt, fanout, where)
         own = adjacency.self_weight
         block = Block(
             picks.src_ids,
@@ -208,33 +199,15 @@ class NeighborSampler(SeedSampler):
         return Edges(*layout, weight, size, fanout)
 
 
-def pick(graph: Graph, ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Tensor]:
-    """`fanout` neighbours of each node: their positions in the graph, factors of their weights.
-
-    They lie at equal distances behind `start`, a number in [0, 1) for each node. A node of fewer
-    neighbours has them all, and then the same again with a factor of zero.
-    """
-    first, degree = graph.indptr.index_select(0, ids), graph.degree.index_select(0, ids)
-    if fanout == 1:  # then the factor is the degree, be it one or none
-        return first + (start * degree).long(), degree.float()
-    first, degree = first.unsqueeze(1), degree.unsqueeze(1)
-    slot = torch.arange(fanout, device=ids.device)
-    spread = ((start.unsqueeze(1) + slot) / fanout * degree).long()
-    few = degree <= fanout
-    chosen = torch.where(few, slot % degree.clamp(min=1), spread)
-    factor = torch.where(few, (slot < degree).float(), degree / fanout)
-    return (first + chosen).flatten(), factor.flatten()
-
-
 def pick_distinct(
     graph: Graph, ids: Tensor, fanout: int, start: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What `pick` finds without the same again: how many of each node, positions, factors."""
+    """What `pick` finds, each neighbour once: how many of each node, positions, factors."""
     first, degree = graph.indptr.index_select(0, ids), graph.degree.index_select(0, ids)
     count = degree.clamp(max=fanout)
     if fanout == 1:
         real = count.nonzero().squeeze(1)
-        position, factor = pick(graph, ids, fanout, start)
+        position, factor = evenly_spaced(first, degree, fanout, start)
         return count, position.index_select(0, real), factor.index_select(0, real)
     row = torch.arange(ids.numel(), device=ids.device).repeat_interleave(count)
     slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
@@ -243,11 +216,3 @@ def pick_distinct(
     few = degree <= fanout
     position = first.index_select(0, row) + torch.where(few, slot, spread)
     return count, position, torch.where(few, 1.0, degree / fanout)
-
-
-def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:
-    """A number in [0, 1) for each id, the same for the same id and salt (in steps of 2^-24)."""
-    # Without the second round the numbers of two ids would differ by one of a few constants.
-    mixed = (ids ^ salt) * GOLDEN
-    mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * MIX
-    return (mixed >> 40 & 0xFFFFFF).double() / 2**24

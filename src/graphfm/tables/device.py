@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Block
-from graphfm.kernels import backend as compiled
 from graphfm.kernels.halo_update import Affine, Blend, spread
 from graphfm.kernels.matmul import put_product
 from graphfm.kernels.table_write import put_rows
@@ -69,23 +68,17 @@ class DeviceTable(NodeTable):
 
     @torch.no_grad()
     def put_outputs(self, ids: Tensor, affine: Affine, sums: NodeTable) -> None:
-        if _at_once(self, ids) and _at_once(sums, ids):
-            put_product(self.rows, ids, affine.weight, affine.bias, sums.rows, relu=affine.relu)
+        if self.place is None and isinstance(sums, DeviceTable) and sums.place is None:
+            put_product(self.rows, ids, affine, sums.rows)
         else:
             super().put_outputs(ids, affine, sums)
 
     @torch.no_grad()
     def spread(self, rows: Tensor, view: Block, blend: Blend | None = None) -> None:
-        if _at_once(self, view.dst_ids):
-            spread(rows, view, self.rows, blend)
+        if self.place is None:
+            spread(self.rows, rows, view, blend)
         else:
             super().spread(rows, view, blend)
-
-
-def _at_once(table: NodeTable, ids: Tensor) -> bool:
-    """Is there a kernel for these rows?"""
-    every = isinstance(table, DeviceTable) and table.place is None
-    return every and ids.numel() > 0 and compiled.available(table.rows.device)
 
 
 def allocate(

@@ -99,7 +99,7 @@ class CapturedSteps:
         gc.collect()  # garbage collected during a capture may free memory, which breaks it
         with (
             torch.cuda.graph(graph, pool=self.pool, stream=self.main),
-            nullcontext() if self.side_stream is None else self.side_stream.growing(),
+            nullcontext() if self.side_stream is None else self.side_stream.active(),
         ):
             try:
                 for given in self._inputs(seeds):

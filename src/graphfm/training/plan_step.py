@@ -26,8 +26,8 @@ def plan_step(
     first_hop = estimator.exact_first_hop and backbone.begins_linear
     features = _features(size, device, backbone, method, kernels)
     fused = _fused_layers(size, backbone, method, kernels)
-    if first_hop and features != GATHERED:
-        fused -= {0}  # its aggregates are looked up, and no kernel is needed
+    if first_hop:  # the first layer's aggregates are looked up, by its kernel if it has one
+        fused = fused | {0} if features == GATHERED else fused - {0}
     dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
     plan = StepPlan(
         num_layers=len(layers),

@@ -7,9 +7,7 @@ import torch
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.kernels import reproducible
-from graphfm.kernels.backend import kernels
-from graphfm.kernels.precision import products
+from graphfm.kernels.backend import execution
 from graphfm.training.settings import Training
 
 
@@ -31,10 +29,10 @@ def check_capture(training: Training, device: torch.device) -> None:
 @contextmanager
 def executing(training: Training) -> Iterator[None]:
     """Run sums, kernels and matrix products as the settings say."""
-    with (
-        reproducible(training.deterministic),
-        kernels(training.kernels == "auto"),
-        products(training.precision),
+    with execution(
+        deterministic=training.deterministic,
+        kernels=training.kernels,
+        precision=training.precision,
     ):
         yield
 

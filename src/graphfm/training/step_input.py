@@ -12,7 +12,7 @@ from graphfm.batch import Batch, Rows
 from graphfm.data.graph import Graph
 from graphfm.estimators.base import Estimator
 from graphfm.kernels.fused_aggregate import Combined
-from graphfm.step_plan import UNREAD, StepPlan
+from graphfm.step_plan import GATHERED, UNREAD, StepPlan
 from graphfm.training.objective import Objective
 
 Input = Tensor | Rows | Combined  # feature rows, where they lie, or the first layer's aggregates
@@ -50,7 +50,8 @@ class StepInputs:
     def features(self, batch: Batch) -> Input:
         """What the first layer reads of a batch."""
         plan, ids = self.plan, batch.input_ids
-        if 0 in plan.fused and (plan.exact_first_hop or batch.blocks[0].edges.fanout):
+        gathered = plan.features == GATHERED and 0 in plan.fused
+        if gathered and (plan.exact_first_hop or batch.blocks[0].edges.fanout):
             return self._gathered(batch)
         if plan.features == UNREAD:
             return torch.empty(ids.numel(), 0, device=self.x.device)

@@ -79,7 +79,9 @@ class Trainer:
             self.ages = AgeMeter(
                 method.estimator, len(backbone.layers), graph.num_nodes, graph.device
             )
-        self.optimizer = Adam.of(backbone, self.training, graph.device)
+        self.optimizer = Adam.of(
+            backbone, self.training.lr, self.training.weight_decay, graph.device
+        )
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
         seed = self.training.seed ^ 0x5EED  # another stream than the one that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)

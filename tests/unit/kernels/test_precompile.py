@@ -1,4 +1,4 @@
-"""Compiling ahead of need: who rehearses what, how often, and who waits for it."""
+"""Compiling kernels ahead: what is compiled on meta tensors, how often, and who waits for it."""
 
 import sys
 import threading
@@ -9,9 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from graphfm.kernels import backend as compiled
-from graphfm.kernels import precompile as ahead
-from graphfm.kernels import triton_kernels
+from graphfm.kernels import backend, precompile, triton_kernels
 from graphfm.kernels.linear import linear
 
 ROWS = torch.zeros(6, 4)[:, :3]
@@ -19,7 +17,7 @@ ROW_COUNT = {"gradient": 3, "turned_product": 3, "mask_and_turn": 4, "sum_parts"
 
 
 class Kernel:
-    """Writes down how it is called; `hold` keeps a rehearsal from ending."""
+    """Writes down how it is called; `hold` keeps it from being compiled."""
 
     def __init__(self, name=""):
         self.name, self.compiled, self.loaded, self.launched = name, [], 0, []
@@ -56,7 +54,7 @@ class Kernel:
 
 @pytest.fixture
 def entered(monkeypatch):
-    """Devices that rehearsals were on; there is no GPU to ask."""
+    """Devices that kernels were compiled for; there is no GPU to ask."""
     devices = []
 
     @contextmanager
@@ -66,24 +64,24 @@ def entered(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "device", device)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(compiled, "INTERPRETED", False)
-    monkeypatch.setattr(ahead, "_expected", set())
+    monkeypatch.setattr(backend, "INTERPRETED", False)
+    monkeypatch.setattr(precompile, "_expected", set())
     return devices
 
 
 def launching(kernel):
-    return lambda *args: ahead.launch(kernel, (1,), *args)
+    return lambda *args: precompile.launch(kernel, (1,), *args)
 
 
-def test_a_rehearsal_compiles_and_loads_what_the_job_would_launch(entered):
+def test_meta_tensors_compile_and_load_what_the_job_would_launch(entered):
     kernel = Kernel()
 
     def job(rows, bias):
         assert bias is None
-        ahead.launch(kernel, (2, 1), rows, rows.stride(0), RELU=True)
+        precompile.launch(kernel, (2, 1), rows, rows.stride(0), RELU=True)
 
-    ahead.expect(job, ROWS.half(), None, key="any")
-    ahead.settle()
+    precompile.expect(job, ROWS.half(), None, key="any")
+    precompile.settle()
     (((rows, stride), grid, options),) = kernel.compiled
     assert (rows.shape, rows.dtype, rows.device.type) == (ROWS.shape, torch.float16, "meta")
     assert (stride, grid, options) == (ROWS.half().stride(0), (2, 1), {"RELU": True})
@@ -92,68 +90,76 @@ def test_a_rehearsal_compiles_and_loads_what_the_job_would_launch(entered):
 
 def test_strides_are_those_of_the_argument(entered):
     kernel = Kernel()
-    ahead.expect(launching(kernel), ROWS, key="any")
-    ahead.settle()
+    precompile.expect(launching(kernel), ROWS, key="any")
+    precompile.settle()
     assert kernel.compiled[0][0][0].stride() == (4, 1)
 
 
-def test_a_job_is_rehearsed_once_for_each_key(entered):
+def test_a_job_is_compiled_once_for_each_key(entered):
     one, other = Kernel(), Kernel()
     jobs = [launching(one), launching(other)]
     for key in (1, 2, 1, 1):
         for job in jobs:
-            ahead.expect(job, ROWS, key=key)
-    ahead.settle()
+            precompile.expect(job, ROWS, key=key)
+    precompile.settle()
     assert (len(one.compiled), len(other.compiled)) == (2, 2)
-    assert not ahead._pending
+    assert not precompile._pending
 
 
 def test_a_launch_waits_for_what_is_being_compiled(entered):
     kernel = Kernel()
     kernel.hold.clear()
-    ahead.expect(launching(kernel), ROWS, key="any")
+    precompile.expect(launching(kernel), ROWS, key="any")
     threading.Timer(0.05, kernel.hold.set).start()
-    ahead.launch(kernel, (3,), ROWS)
+    precompile.launch(kernel, (3,), ROWS)
     assert len(kernel.compiled) == 1
     assert kernel.launched == [((ROWS,), (3,), {})]
 
 
 def test_what_is_expected_while_another_thread_waits_is_not_forgotten(entered, monkeypatch):
-    slow, late, waits, wait = Kernel(), Kernel(), threading.Event(), ahead.wait
+    slow, late, waits, wait = Kernel(), Kernel(), threading.Event(), precompile.wait
     slow.hold.clear()
     late.hold.clear()
-    monkeypatch.setattr(ahead, "wait", lambda futures: (waits.set(), wait(futures)))
-    ahead.expect(launching(slow), ROWS, key="any")
-    other = threading.Thread(target=ahead.settle)
+    monkeypatch.setattr(precompile, "wait", lambda futures: (waits.set(), wait(futures)))
+    precompile.expect(launching(slow), ROWS, key="any")
+    other = threading.Thread(target=precompile.settle)
     other.start()
     assert waits.wait(10)
-    ahead.expect(launching(late), ROWS, key="any")
+    precompile.expect(launching(late), ROWS, key="any")
     slow.hold.set()
     other.join(10)
     threading.Timer(0.05, late.hold.set).start()
-    ahead.settle()
+    precompile.settle()
     assert len(late.compiled) == 1
 
 
-def test_nothing_is_compiled_while_a_graph_is_recorded(entered, monkeypatch):
+def test_nothing_is_compiled_while_a_graph_is_captured(entered, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     kernel = Kernel()
-    ahead.expect(launching(kernel), ROWS, key="any")
-    ahead.settle()
+    precompile.expect(launching(kernel), ROWS, key="any")
+    precompile.settle()
     assert not kernel.compiled
 
 
-def test_a_rehearsal_that_fails_leaves_the_error_to_the_launch(entered):
+def test_a_failure_on_meta_tensors_leaves_the_error_to_the_launch(entered):
     def job(rows):
         raise ValueError("no such kernel")
 
     kernel = Kernel()
-    ahead.expect(job, ROWS, key="any")
-    ahead.launch(kernel, (1,), ROWS)
+    precompile.expect(job, ROWS, key="any")
+    precompile.launch(kernel, (1,), ROWS)
     assert len(kernel.launched) == 1
-    ahead.expect(launching(kernel), ROWS, key="another")
-    ahead.settle()
+    precompile.expect(launching(kernel), ROWS, key="another")
+    precompile.settle()
     assert len(kernel.compiled) == 1
+
+
+def test_an_ablation_compiles_nothing_ahead(entered):
+    kernel = Kernel()
+    with backend.without("precompile"):
+        precompile.expect(launching(kernel), ROWS, key="any")
+    precompile.settle()
+    assert not kernel.compiled
 
 
 @pytest.fixture
@@ -165,7 +171,7 @@ def kernels(entered, monkeypatch):
     for name, module in {"step": steps, "matmul": products}.items():
         monkeypatch.setitem(sys.modules, f"graphfm.kernels.triton_kernels.{name}", module)
         monkeypatch.setattr(triton_kernels, name, module, raising=False)
-    monkeypatch.setattr(compiled, "available", lambda device: True)
+    monkeypatch.setattr(backend, "available", lambda device: True)
     return found
 
 
@@ -187,11 +193,11 @@ def test_inference_expects_no_gradients(kernels):
     weight, bias = torch.zeros(80, 72, requires_grad=True), torch.zeros(80, requires_grad=True)
     with torch.no_grad():
         linear(torch.zeros(300, 72), weight, bias, relu=True)
-    assert not ahead._expected
+    assert not precompile._expected
 
 
 def test_rows_change_and_the_number_of_expected_kernels_does_not(kernels):
     weight, bias = torch.zeros(80, 72, requires_grad=True), torch.zeros(80, requires_grad=True)
     for num_rows in range(65, 200):
         linear(torch.zeros(num_rows, 72, requires_grad=True), weight, bias, relu=True)
-    assert len(ahead._expected) == 3
+    assert len(precompile._expected) == 3

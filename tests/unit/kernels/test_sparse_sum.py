@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from graphfm.batch import RUN, Block, Edges, offsets
-from graphfm.kernels import segment_max, segment_min, weighted_sum
+from graphfm.kernels import segment_max, segment_min, sum_of_rest, table_sum, weighted_sum
 from graphfm.kernels.sparse_sum import _sum_runs
 
 
@@ -35,6 +37,24 @@ def test_weighted_sum_is_a_matrix_product(block):
 
 def test_weighted_sum_has_the_gradient_of_a_matrix_product(block):
     torch.autograd.gradcheck(lambda h: weighted_sum(h, block), rows(block))
+
+
+def test_table_sum_reads_a_table_and_gives_gradients_to_the_targets(block):
+    """The targets' own rows come from the batch, all others from the table."""
+    table = torch.randn(9, 3, dtype=torch.float64)
+    h = table[:5].clone().requires_grad_()
+    out = table_sum(h, replace(block, by_id=block.edges), table)
+    torch.testing.assert_close(out, dense(block) @ table)
+    change = torch.randn(5, 3, dtype=torch.float64)
+    out.backward(change)
+    torch.testing.assert_close(h.grad, dense(block)[:, :5].t() @ change)
+
+
+def test_sum_of_rest_takes_the_rows_behind_the_targets(block):
+    edges = Edges(block.edges.indptr, 5 + block.edges.col % 4, block.edges.weight, 9)
+    halo = Block(block.src_ids, edges, block.degree, torch.zeros(5).double())
+    h = rows(block).detach()
+    torch.testing.assert_close(sum_of_rest(h[5:], halo), dense(halo) @ h)
 
 
 @pytest.mark.parametrize(("reduce", "slow"), [(segment_max, "amax"), (segment_min, "amin")])

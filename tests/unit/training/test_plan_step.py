@@ -86,6 +86,8 @@ def test_kernels_gather_features_and_fuse_layers(make_graph):
     assert not plan(graph, without, device=GPU, layers=3).first_layer_ahead
     assert plan(graph, "graphfm-ib", "pna", device=GPU, layers=3).fused == frozenset()
     assert plan(graph, "full", device=GPU).fused == frozenset()
+    encoded = plan(graph, "graphfm-ib", "gcnii", device=GPU)  # its first layer reads encoded rows
+    assert (encoded.features, encoded.fused) == (COPIED, {0, 1, 2, 3})
 
 
 @pytest.mark.usefixtures("with_kernels")

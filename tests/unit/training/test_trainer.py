@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphfm import Graph, InputError, train
-from graphfm.kernels import backend as compiled
+from graphfm.kernels import backend
 from graphfm.runs.run import Run, build
 from graphfm.training import loop, whole_graph
 from graphfm.training.callbacks import Callback, EpochRecord
@@ -228,7 +228,7 @@ def test_whoever_calls_a_method_the_settings_hold(
 
     def looking(do):
         def look(*given):
-            seen.append((torch.get_float32_matmul_precision(), compiled._wanted.get()))
+            seen.append((torch.get_float32_matmul_precision(), backend.current().triton))
             return do(*given)
 
         return look

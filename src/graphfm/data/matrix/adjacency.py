@@ -9,10 +9,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Edges, Neighborhoods, expand_rows, offsets
+from graphfm.batch import Block, Edges, Neighborhoods, offsets
 from graphfm.data.graph import Graph
-from graphfm.kernels import backend as compiled
-from graphfm.kernels.neighbor_pick import expand
+from graphfm.kernels.neighbor_pick import entries, expand
 
 
 @dataclass(frozen=True)
@@ -112,21 +111,14 @@ class Adjacency:
         graph = self.graph
         degree = graph.degree[dst_ids]
         indptr = offsets(degree)
-        if compiled.available(graph.device):
-            found = expand(dst_ids, indptr, int(indptr[-1]), self.neighborhoods)
-            narrow_ids, weight = found.neighbor_ids, found.weight
-            src_ids, col = targets_first(dst_ids, narrow_ids, graph.num_nodes, found.read)
-        else:
-            target, position = expand_rows(graph.indptr, dst_ids)
-            narrow_ids = graph.indices[position]
-            neighbor_ids = narrow_ids.long()
-            src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes)
-            weight = self.weights(dst_ids[target], neighbor_ids, position)
-        index_type = _index_type(max(narrow_ids.numel(), src_ids.numel()))
+        found = expand(dst_ids, indptr, self.neighborhoods)
+        neighbor_ids, weight = found.neighbor_ids, found.weight
+        src_ids, col = targets_first(dst_ids, neighbor_ids, graph.num_nodes, found.read)
+        index_type = _index_type(max(neighbor_ids.numel(), src_ids.numel()))
         indptr = indptr.to(index_type)
         edges = Edges(indptr, col.to(index_type), weight, src_ids.numel())
         own = None if self.self_weight is None else self.self_weight[dst_ids]
-        by_id = Edges(indptr, narrow_ids.to(index_type), weight, graph.num_nodes)
+        by_id = Edges(indptr, neighbor_ids.to(index_type), weight, graph.num_nodes)
         return Block(src_ids, edges, degree.float(), own, by_id=by_id)
 
     @property
@@ -164,16 +156,7 @@ class Adjacency:
 
     def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
         """Return the matrix entries of edges, given by ends and by position in `indices`."""
-        graph = self.graph
-        if graph.edge_weight is None:
-            weight = torch.ones(src_ids.numel(), device=graph.device)
-        else:
-            weight = graph.edge_weight[position]
-        if self.row_scale is not None:
-            weight = weight * self.row_scale[dst_ids]
-        if self.col_scale is not None:
-            weight = weight * self.col_scale[src_ids]
-        return weight
+        return entries(self.neighborhoods, dst_ids, src_ids, position)
 
 
 def targets_first(
@@ -193,7 +176,7 @@ def targets_first(
         return distinct[src_ids], position
     if read is None:
         read = torch.zeros(n, dtype=torch.bool, device=dst_ids.device)
-        read[neighbor_ids] = True
+        read[neighbor_ids.long()] = True
     read[dst_ids] = False
     src_ids, index_type = torch.cat([dst_ids, read.nonzero().squeeze(1)]), _index_type(n)
     position = torch.empty(n, dtype=index_type, device=dst_ids.device)  # unread entries stay unset

@@ -24,6 +24,7 @@ class Case:
     rival: str | None = None  # of RIVALS
     workers: int = 0  # processes that sample for the rival, where it can use them
     device: str = "auto"
+    without: tuple[str, ...] = ()  # of `kernels.backend.PARTS`, what is switched off
 
     def run(self) -> Run:
         return Run.make(dataset=self.dataset, device=self.device, **self.options)

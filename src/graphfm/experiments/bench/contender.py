@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 import torch
 
 from graphfm.data.graph import Graph
+from graphfm.kernels import backend
 from graphfm.runs.run import Run, build
 
 
@@ -24,16 +25,18 @@ class Contender(ABC):
 
 
 class Ours(Contender):
-    """GraphFM, through the same door as everybody."""
+    """GraphFM, through the same door as everybody; an ablation runs it without some parts."""
 
-    def __init__(self, run: Run, graph: Graph) -> None:
+    def __init__(self, run: Run, graph: Graph, without: tuple[str, ...] = ()) -> None:
         started = time.perf_counter()
-        self.name, self.device = f"graphfm {run.method}", graph.device
-        self.trainer = build(run, graph)
+        self.name, self.device, self.without = f"graphfm {run.method}", graph.device, without
+        with backend.without(*without):
+            self.trainer = build(run, graph)
         self.prepare_seconds = time.perf_counter() - started
 
     def epoch(self) -> float:
-        return self.trainer.epoch()
+        with backend.without(*self.without):
+            return self.trainer.epoch()
 
 
 def synchronise(device: torch.device) -> None:

@@ -52,7 +52,7 @@ class StepProfile:
 def profile_step(case: Case, graph: Graph) -> StepProfile:
     """Train some steps, time some more, then record as many."""
     case = replace(case, options={**case.options, "steps_per_epoch": STEPS})
-    ours = Ours(case.run(), graph)
+    ours = Ours(case.run(), graph, case.without)
     ours.epoch()
     steps = float(ours.trainer.touched["steps"])  # fewer, where an epoch has fewer
     synchronise(ours.device)

@@ -57,7 +57,7 @@ def measure(
 ) -> Measurement:
     """The first epochs of each side apart, then epochs of both in turns."""
     run = case.run()
-    ours, no_rival = Ours(run, graph), None
+    ours, no_rival = Ours(run, graph, case.without), None
     sides: list[Contender] = [ours]
     try:
         if (rival := case.make_rival(graph)) is not None:

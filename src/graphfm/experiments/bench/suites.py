@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphfm.experiments.bench.case import Case
+from graphfm.kernels.backend import PARTS as SWITCHES
 
 SAGE = {"backbone": "sage", "layers": 2, "hidden": 256, "batch_size": 512, "dropout": 0.0}
 GCN = {"backbone": "gcn", "layers": 3, "hidden": 256, "dropout": 0.0, "deterministic": False}
@@ -37,6 +39,22 @@ def _clustered(method: str, precision: str) -> Case:
         rival="full",
         device="cuda",
     )
+
+
+def _ablation(method: str, fanout: tuple[int, ...]) -> list[Case]:
+    """A method with everything on, without capture, and without one part of the kernels each.
+
+    Kernels are compiled once in a process: to see what `without precompile` costs in the warm-up,
+    run that case alone (`--case`), and with an empty folder as TRITON_CACHE_DIR.
+    """
+    whole, uncaptured = (
+        replace(_sampled(method, "synthetic:reddit", fanout, "", "cuda", **options), rival=None)
+        for options in ({}, {"capture": "off"})
+    )
+    switched_off = [
+        replace(whole, name=f"{whole.name}, without {part}", without=(part,)) for part in SWITCHES
+    ]
+    return [whole, uncaptured, *switched_off]
 
 
 QUICK = tuple(
@@ -82,4 +100,20 @@ SCALE = (
     ),
 )  # fmt: skip
 
-SUITES: Mapping[str, tuple[Case, ...]] = {"quick": QUICK, "cpu": CPU, "gpu": GPU, "scale": SCALE}
+ABLATION = tuple(
+    case
+    for method, fanout in (
+        ("graphfm-ib", (1, 1)),
+        ("graphfm-ib", (1, 1, 1, 1)),
+        ("graphsage", (25, 10)),
+    )
+    for case in _ablation(method, fanout)
+)
+
+SUITES: Mapping[str, tuple[Case, ...]] = {
+    "quick": QUICK,
+    "cpu": CPU,
+    "gpu": GPU,
+    "scale": SCALE,
+    "ablation": ABLATION,
+}

@@ -1,11 +1,8 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""Triton kernels along edges and over tables.
+"""Kernels along edges and over tables: of `neighbor_pick`, `fused_aggregate` and `table_write`.
 
-`fanout.py`, `neighborhoods.py` and `rows.py` launch them.
-
-Imported only where Triton is there. All arithmetic is float32, whatever type a table has; no sum
-depends on the order in which programs run.
+All arithmetic is float32, whatever type a table has; no sum depends on the order of programs.
 """
 
 import triton
@@ -20,7 +17,7 @@ def pick(
     FANOUT: tl.constexpr, WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """`FANOUT` neighbours of each target behind the targets themselves, and their weights."""
+    """Pick `FANOUT` neighbours of each target; write them behind the targets, with weights."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = place < num_dst * FANOUT
     row, slot = place // FANOUT, place % FANOUT
@@ -59,7 +56,7 @@ def expand(
     neighbors, weight, read,
     WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """All neighbours of a node, their weights, and a mark that they are read."""
+    """Write all neighbours of a node and their weights, and mark that they are read."""
     target = tl.program_id(0)
     node = tl.load(ids + target)
     first, last = tl.load(indptr + node), tl.load(indptr + node + 1)
@@ -90,7 +87,7 @@ def combine(
     MOMENTUM: tl.constexpr, FRESH: tl.constexpr, PLACED: tl.constexpr, JOIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Aggregate of each target, blended with its history, with its own row beside it."""
+    """Aggregate the sources of a target, blend with its history, lay its own row beside it."""
     target = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width
@@ -130,7 +127,7 @@ def combine(
 
 @triton.jit
 def share_of_fresh(count, beta, log_keep, FRESH: tl.constexpr):
-    """How much of a fresh value goes into a history at this visit."""
+    """Return the share of a fresh value that goes into a history at this visit."""
     share = tl.full([], 1.0, tl.float64) * beta
     if FRESH:
         share = share / (1.0 - tl.exp(count.to(tl.float64) * log_keep))
@@ -140,7 +137,7 @@ def share_of_fresh(count, beta, log_keep, FRESH: tl.constexpr):
 
 @triton.jit
 def moved(old, new, share):
-    """What lies between two values, as `torch.lerp` computes it."""
+    """Interpolate between two values as `torch.lerp` does."""
     low = old + share * (new - old)
     high = new - (new - old) * (1.0 - share)
     return tl.where(share < 0.5, low, high)
@@ -153,7 +150,7 @@ def combine_backward(
     FANOUT: tl.constexpr, OWN: tl.constexpr, SHARE: tl.constexpr, JOIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What the rows of `combine` get of its output's gradient; each row is written once."""
+    """Turn the gradient of `combine`'s output into that of its rows; each is written once."""
     target = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width
@@ -177,7 +174,7 @@ def keep(
     values, ids, seen, past, visits, places, sink, width, stride, PLACED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the aggregates to the history. A node that stands twice has the same row twice."""
+    """Write aggregates to the history. A node that occurs twice has the same row twice."""
     target = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width
@@ -185,7 +182,7 @@ def keep(
     if PLACED:
         node = tl.load(places + node).to(tl.int64)
     value = tl.load(values + target * stride + col, inside, other=0.0)
-    value = tl.where(node < sink, value, 0.0)  # who has no row leaves no trace
+    value = tl.where(node < sink, value, 0.0)  # nodes without a row leave no trace
     tl.store(past + node * width + col, value, inside)
     if tl.program_id(1) == 0:
         tl.store(visits + node, tl.where(node < sink, tl.load(seen + target), 0.0))
@@ -196,7 +193,7 @@ def put(
     values, ids, table, shares, width, stride, ADD: tl.constexpr, BLEND: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write rows to a table, add to them, or move them by a share: a row by one program."""
+    """Write rows of a table, add to them, or move them by a share."""
     row = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width
@@ -217,7 +214,7 @@ def sum_of_all(
     WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr, EDGES: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Sum over all neighbours of a node of their rows in a table, `EDGES` of them at a time."""
+    """Sum the rows of all neighbours of a node in a table, `EDGES` of them at a time."""
     target = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < width

@@ -1,13 +1,14 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""Triton kernels over the rows of a halo; `halo.py` launches them.
+"""The kernel of `halo_update`.
 
-Imported only where Triton is there. All sums are float32, whatever type a table has, and none
-depends on the order in which programs run.
+All sums are float32, whatever type a table has, and none depends on the order of programs.
 """
 
 import triton
 import triton.language as tl
+
+from graphfm.kernels.triton_kernels.graph import moved
 
 
 @triton.jit
@@ -17,7 +18,7 @@ def spread(
     WIDTH: tl.constexpr, BLEND: tl.constexpr, FACTOR: tl.constexpr, RELU: tl.constexpr,
     EDGES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Sum of rows along the edges of a target, added to its row of a table or blended with it."""
+    """Sum rows along the edges of a target; add that to its row of a table, or blend."""
     target = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = col < WIDTH
@@ -38,11 +39,9 @@ def spread(
             total *= tl.load(factor + target)
         total += tl.load(bias + col, inside, other=0.0)
         if RELU:
-            total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
+            total = tl.where(total < 0.0, 0.0, total)  # NaN stays NaN
         part = tl.load(share + target)
-        low = old + part * (total - old)
-        high = total - (total - old) * (1.0 - part)
-        total = tl.where(part < 0.5, low, high)
+        total = moved(old, total, part)
     else:
         total += old
     tl.store(place, total, inside)

@@ -1,11 +1,11 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""The Triton kernels that multiply matrices; `product.py` launches them.
+"""The kernels of `matmul`.
 
-Tensor cores take the left operand from registers in any order, the right one from shared memory
-and along the inner dimension only. So each kernel computes its result or the transpose of it,
-whichever has on the right what lies so. Rows beyond the last are read as the last and not written:
-that costs less than a mask.
+Tensor cores take the left operand from registers in any order, but the right one from shared memory
+and only along the inner dimension. So each kernel computes its result or the transpose, whichever
+has the operand in that order on the right. Rows beyond the last are read as the last and not
+written, which costs less than a mask.
 """
 
 import triton
@@ -19,10 +19,10 @@ def product(
     rows, ids, weight, bias, out,
     num_rows,
     IN: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, WEIGHT_OUT: tl.constexpr,
-    WEIGHT_IN: tl.constexpr, GATHER: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
+    WEIGHT_IN: tl.constexpr, GATHER: tl.constexpr, RELU: tl.constexpr,
     PRECISION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
-    """Rows times a matrix, plus a bias; rows of a table by their ids, into the same of another."""
+    """Multiply rows by a matrix and add a bias; with `GATHER`, rows of two tables by their ids."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     there = row < num_rows
     row = tl.minimum(row, num_rows - 1)
@@ -39,10 +39,9 @@ def product(
         right = of_column[None, :] + inner[:, None] * WEIGHT_IN
         entries = tl.load(right, (inner < IN)[:, None], other=0.0)
         total = tl.dot(values, entries, total, input_precision=PRECISION)
-    if BIAS:
-        total += tl.load(bias + col, inside, other=0.0)[None, :]
+    total += tl.load(bias + col, inside, other=0.0)[None, :]
     if RELU:
-        total = tl.where(total < 0.0, 0.0, total)  # what is not a number stays so
+        total = tl.where(total < 0.0, 0.0, total)  # NaN stays NaN
     tl.store(out + row[:, None] * OUT + col[None, :], total, there[:, None] & inside[None, :])
 
 
@@ -53,7 +52,7 @@ def turned_product(
     IN: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, PRECISION: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
-    """Rows times a matrix ([IN, OUT])."""
+    """Multiply rows by a matrix of shape [IN, OUT]."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there, inside = (row < num_rows)[None, :], (col < OUT)[:, None]
@@ -76,7 +75,7 @@ def gradient(
     IN: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
-    """A matrix's and a bias's gradient over some rows: `turned` ([2, OUT, stride]) times the rows.
+    """Gradients of a matrix and a bias over some rows: `turned` ([2, OUT, stride]) times the rows.
 
     Each of the three passes over a tile is added to what came before by float32 arithmetic: tensor
     cores round their own sums down, which shows after thousands of rows.
@@ -111,7 +110,7 @@ def mask_and_turn(
     grad, out, result, turned, num_rows, width, stride,
     RELU: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The gradient before a ReLU, and its transpose: leading parts, and behind them the rest."""
+    """Write the gradient before a ReLU, and its transpose as leading parts and the rest."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     value = before_relu(grad, out, result, row, col, num_rows, width, RELU).T
@@ -124,9 +123,9 @@ def mask_and_turn(
 
 @triton.jit
 def leading(value):
-    """The nearest number of TF32: the first 10 of the 23 digits behind the point.
+    """Return the nearest TF32 number: the first 10 of the 23 binary digits behind the point.
 
-    Of what is not a number it may make one; then the rest, `value - leading(value)`, is none.
+    It may make a number of a NaN; then the rest, `value - leading(value)`, is NaN.
     """
     bits = value.to(tl.uint32, bitcast=True) + 0x1000
     return (bits & 0xFFFFE000).to(tl.float32, bitcast=True)

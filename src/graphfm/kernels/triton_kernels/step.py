@@ -1,9 +1,8 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""Triton kernels of the rest of a step; `linear.py`, `loss.py` and `training/adam.py` launch them.
+"""Kernels of the rest of a step: of `linear`, `cross_entropy` and `adam`.
 
-Imported only where Triton is there. All arithmetic is float32, whatever type a table has; no sum
-depends on the order in which programs run.
+All arithmetic is float32; no sum depends on the order of programs.
 """
 
 import triton
@@ -12,7 +11,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["num_rows"])
 def count_marked(ids, mask, total, num_rows, BLOCK: tl.constexpr):
-    """How many of the nodes are marked. One program: a batch has few rows."""
+    """Count the marked nodes. One program does it, because a batch has few rows."""
     found = tl.zeros([BLOCK], tl.float32)
     for start in range(0, num_rows, BLOCK):
         row = start + tl.arange(0, BLOCK)
@@ -24,7 +23,7 @@ def count_marked(ids, mask, total, num_rows, BLOCK: tl.constexpr):
 
 @triton.jit
 def cross_entropy(logits, ids, labels, mask, total, loss, grad, num_classes, BLOCK: tl.constexpr):
-    """A row's part of the mean loss over marked nodes, and its gradient."""
+    """Write a row's part of the mean loss over marked nodes, and its gradient."""
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     inside = col < num_classes
@@ -47,7 +46,7 @@ def mask_and_sum(
     grad, out, result, sums, num_rows, width, RELU: tl.constexpr, ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The gradient before a ReLU, and the sums of its columns over some rows."""
+    """Write the gradient before a ReLU, and the sums of its columns over some rows."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     value = before_relu(grad, out, result, row, col, num_rows, width, RELU)
@@ -56,7 +55,7 @@ def mask_and_sum(
 
 @triton.jit
 def before_relu(grad, out, result, row, col, num_rows, width, RELU: tl.constexpr):
-    """A tile of a gradient; where a ReLU made `out`, of that before it, which is written too."""
+    """Load a tile of a gradient; with `RELU`, take it before the ReLU and write that."""
     inside = (row < num_rows)[:, None] & (col < width)[None, :]
     place = row.to(tl.int64)[:, None] * width + col[None, :]
     value = tl.load(grad + place, inside, other=0.0)
@@ -68,7 +67,7 @@ def before_relu(grad, out, result, row, col, num_rows, width, RELU: tl.constexpr
 
 @triton.jit(do_not_specialize=["num_parts"])
 def sum_parts(parts, out, num_parts, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum over the first dimension, some columns of it."""
+    """Sum over the first dimension, for some columns."""
     col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float32)
     for start in range(0, num_parts, ROWS):
@@ -84,7 +83,7 @@ def adam(
     weights, grads, means, squares, sizes, starts, step, rate,
     rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step of Adam on several parameters; those of number i begin at program `starts[i]`.
+    """Take a step of Adam on several parameters; number i begins at program `starts[i]`.
 
     `step` counts the steps before this one.
     """
@@ -117,7 +116,7 @@ def adam_some(
 
 @triton.jit(do_not_specialize=["num_rows"])
 def add_up(losses, total, loss, totals, num_rows, BLOCK: tl.constexpr):
-    """The loss of a batch, and what it adds to the totals of an epoch. One program."""
+    """Sum the loss of a batch, and add to the totals of an epoch. One program does it."""
     found = tl.zeros([BLOCK], tl.float32)
     for start in range(0, num_rows, BLOCK):
         row = start + tl.arange(0, BLOCK)
