@@ -85,7 +85,7 @@ def test_a_slip_in_a_name_is_refused_and_a_network_of_its_own_is_taken():
 
 
 def test_a_recipe_misspelt_is_guessed():
-    with pytest.raises(InputError, match=r"lists them \(did you mean table3-reddit-full-2\?\)"):
+    with pytest.raises(InputError, match=r"all names \(did you mean table3-reddit-full-2\?\)"):
         recipe_of("table3-redit-full-2")
 
 

@@ -247,7 +247,7 @@ def test_more_parts_than_nodes():
 
 
 def test_unknown_way_to_cut(make_graph):
-    with pytest.raises(InputError, match="how is 'halves'"):
+    with pytest.raises(InputError, match="unknown partitioner 'halves'; choose one of metis"):
         prepared(make_graph(), 2, how="halves")
 
 

@@ -106,7 +106,7 @@ def test_two_at_once_are_refused(filled):
     pytest.importorskip("fcntl")
     with (
         Store.open(filled, SAME, {}),
-        pytest.raises(InputError, match="another process uses"),
+        pytest.raises(InputError, match="another process works on"),
         Store.open(filled, SAME, {}),
     ):
         pass
