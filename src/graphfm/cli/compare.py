@@ -79,7 +79,10 @@ def compare(
     options = {name: given[name] for name in given if name not in ("out", "json", "settings")}
     options["sweep"] = _sweep(sweep or [])
     options["own"] = own_settings(settings or [])
-    plan = Plan.make(**options)
+    _run(Plan.make(**options), out, json)
+
+
+def _run(plan: Plan, out: Path | None, json: bool) -> None:
     path = out or default_path(plan)
 
     def table() -> Table:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -119,15 +119,16 @@ class LiveView(ExperimentView):
             console=self.console,
             get_renderable=self._render,
             refresh_per_second=2,
+            redirect_stdout=False,  # stdout may be a file
             transient=True,  # the table is printed at the end, on stdout
         )
-        self._handlers = list[tuple["logging.StreamHandler[object]", object]]()
+        self._log_streams = list[tuple["logging.StreamHandler[Any]", Any]]()
 
     def __enter__(self) -> Self:
         self.live.start()
         for handler in logging.getLogger().handlers:  # the log must not write into the live view
             if isinstance(handler, logging.StreamHandler):
-                self._handlers.append((handler, handler.setStream(sys.stderr)))
+                self._log_streams.append((handler, handler.setStream(sys.stderr)))
         return self
 
     def __exit__(
@@ -137,7 +138,7 @@ class LiveView(ExperimentView):
         traceback: TracebackType | None,
     ) -> None:
         self.live.stop()
-        for handler, stream in self._handlers:
+        for handler, stream in self._log_streams:
             if stream is not None:
                 handler.setStream(stream)
 
@@ -151,7 +152,8 @@ class LiveView(ExperimentView):
     def _render(self) -> RenderableType:
         if self.progress is None:
             return Text("reading the graph ...", style="dim")
-        status = Text(self._running() or "writing ...", style="dim", no_wrap=True, overflow="ellipsis")
+        running = self._running() or "writing ..."
+        status = Text(running, style="dim", no_wrap=True, overflow="ellipsis")
         if self.table is None:
             return status
         lines, _ = text_rows(self.table(), self.console.width)

@@ -86,6 +86,10 @@ def reproduce(
         table, datasets=_names(datasets), backbones=_names(backbones), seeds=seeds,
         substitute=substitute, scale=scale, epochs=epochs, device=device,
     )  # fmt: skip
+    _run(plan, out, json)
+
+
+def _run(plan: ReproductionPlan, out: Path | None, json: bool) -> None:
     if not plan.cells:
         reasons = dict.fromkeys(line.refusal for line in plan.lines)
         raise InputError(

@@ -1,7 +1,7 @@
 """graphfm staleness"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,6 +43,10 @@ def staleness(
     """
     ours = ("json", "seeds", "out")
     options = {name: value for name, value in locals().items() if name not in (*ours, "ours")}
+    _run(options, seeds, out, json)
+
+
+def _run(options: dict[str, Any], seeds: int, out: Path | None, json: bool) -> None:
     view = experiment_view()
     try:
         with view:

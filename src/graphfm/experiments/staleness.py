@@ -17,7 +17,13 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell, PlannedRow
 from graphfm.experiments.outcome import (
-    NONE, UNDEFINED, Outcome, deviation, mean, tests_of, with_deviation,
+    NONE,
+    UNDEFINED,
+    Outcome,
+    deviation,
+    mean,
+    tests_of,
+    with_deviation,
 )  # fmt: skip
 from graphfm.experiments.process import run_in_child
 from graphfm.experiments.runner import Observer, run_cells
@@ -95,9 +101,8 @@ def compare_staleness(
     _check(options, seeds)
     graph = load(options["dataset"], device=pick_device(options["device"]))
     check_trainable(graph)
-    planned = [
-        _planned(name, options, seeds) for name in ROWS if _is_defined(name, options, graph, observer)
-    ]
+    names = [name for name in ROWS if _is_defined(name, options, graph, observer)]
+    planned = [_planned(name, options, seeds) for name in names]
     fingerprint = graph.fingerprint
     settings = _settings(options, graph)
     del graph  # its memory is for the cells

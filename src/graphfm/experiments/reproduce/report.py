@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from graphfm.experiments.outcome import (
-    NONE, Outcome, as_number, deviation, mean, tests_of, with_deviation,
+    NONE,
+    Outcome,
+    as_number,
+    deviation,
+    mean,
+    tests_of,
+    with_deviation,
 )  # fmt: skip
 from graphfm.experiments.reproduce.plan import Line, ReproductionPlan
 from graphfm.experiments.tables import BELOW, Column, Table, as_html, write_file, write_tables
