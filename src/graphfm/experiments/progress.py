@@ -90,22 +90,18 @@ class Progress:
         }
 
     def _seconds_by_kind(self) -> dict[str, float]:
-        found: dict[str, list[float]] = {}
+        """What cells of each kind took; folders of older versions keep only the training itself."""
+        whole, training = dict[str, list[float]](), dict[str, list[float]]()
         for key, kind in self._keys:
             outcome = self.outcomes.get(key)
             if outcome is None or outcome.status != FINISHED:
                 continue
-            if (seconds := _seconds(outcome)) is not None:
-                found.setdefault(kind, []).append(seconds)
-        return {kind: fmean(seconds) for kind, seconds in found.items()}
-
-
-def _seconds(outcome: Outcome) -> float | None:
-    """What a cell took; older folders keep only the time of the training itself."""
-    score = outcome.score
-    if outcome.seconds is not None or score is None:
-        return outcome.seconds
-    return score.prepare_seconds + score.epochs * score.seconds_per_epoch
+            if outcome.seconds is not None:
+                whole.setdefault(kind, []).append(outcome.seconds)
+            elif (score := outcome.score) is not None:
+                seconds = score.prepare_seconds + score.epochs * score.seconds_per_epoch
+                training.setdefault(kind, []).append(seconds)
+        return {kind: fmean(seconds) for kind, seconds in (whole or training).items()}
 
 
 def duration(seconds: float) -> str:

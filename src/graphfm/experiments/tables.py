@@ -89,7 +89,7 @@ def as_text(table: Table, width: int | None = None, rest: str = "the files hold 
     lines, left_out = text_rows(table, width)
     below = table.lines_below()
     if left_out:
-        below.append(f"not shown here: {', '.join(left_out)}; {rest}")
+        below.append(f"not shown here: {'; '.join(left_out)} ({rest})")
     for line in below:
         lines += textwrap.wrap(line, width or 10**6, subsequent_indent=GAP) or [""]
     return "\n".join(lines)
@@ -104,14 +104,15 @@ def text_rows(table: Table, width: int | None = None) -> tuple[list[str], list[s
         return lines, []
     if heading is not None:
         shown.remove(heading)
-    left_out = list[str]()
+    dropped = list[int]()
     while _widest(lines := _aligned(table, shown, heading, None)) > width:
         last = max(shown, key=lambda index: table.columns[index].rank)
         if table.columns[last].rank == 0:
-            return _aligned(table, shown, heading, width), left_out
+            lines = _aligned(table, shown, heading, width)
+            break
         shown.remove(last)
-        left_out.insert(0, table.columns[last].name)
-    return lines, left_out
+        dropped.append(last)
+    return lines, [table.columns[index].name for index in sorted(dropped)]
 
 
 def _aligned(
@@ -186,7 +187,10 @@ def as_latex(table: Table) -> str:
 
 
 def _latex(text: str) -> str:
-    return "--" if text == "-" else "".join(LATEX.get(letter, letter) for letter in text)
+    if text == "-":
+        return "--"
+    escaped = "".join(LATEX.get(letter, letter) for letter in text)
+    return escaped.replace("--", "-{}-")  # otherwise an option would begin with a dash
 
 
 def as_html(table: Table, title: str) -> str:

@@ -19,9 +19,9 @@ class Contender(ABC):
     prepare_seconds: float
 
     @property
-    def about(self) -> str:
-        """The name as part of a sentence."""
-        return self.name
+    def note(self) -> str:
+        """What a reader of its figures must know."""
+        return f"compared with {self.name}"
 
     @abstractmethod
     def epoch(self) -> float:

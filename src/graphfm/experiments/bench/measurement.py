@@ -19,7 +19,7 @@ class Side:
     """Some epochs of one contender, and the first ones apart."""
 
     name: str
-    about: str  # the name as part of a sentence
+    note: str
     prepare_seconds: float
     warmup: Sequence[EpochCost]  # includes what happens only once: compiling, capturing
     epochs: Sequence[EpochCost]
@@ -30,7 +30,7 @@ class Side:
     ) -> Side:
         return cls(
             name=contender.name,
-            about=contender.about,
+            note=contender.note,
             prepare_seconds=contender.prepare_seconds,
             warmup=warmup,
             epochs=epochs,
@@ -115,7 +115,7 @@ class Measurement:
     def note(self) -> str:
         """Which rival it was, or why there is none; empty where there should be none."""
         if self.rival is not None:
-            return f"compared with {self.rival.about}"
+            return self.rival.note
         return "" if self.no_rival is None else f"no rival: {self.no_rival}"
 
     def to_json(self) -> dict[str, Any]:

@@ -88,10 +88,10 @@ class NumpyRival(LoaderRival):
     name = "NumPy neighbour loader (written for this benchmark)"
 
     @property
-    def about(self) -> str:
+    def note(self) -> str:
         return (
-            "a NumPy loader written for this benchmark, because PyG's compiled sampler is not "
-            "installed"
+            "PyG's compiled sampler is not installed; compared with a NumPy loader written for "
+            "this benchmark"
         )
 
     def make_network(self, widths: list[int]) -> nn.Module:

@@ -76,7 +76,7 @@ def summarise(outcome: Outcome) -> str:
         return f"failed: {outcome.error}"
     text = f"{record['seconds']:.3g} s an epoch"
     if record["ratio"] is not None:
-        return f"{text}, {record['ratio']:.3g} times the rival's; {record['note']}"
+        return f"{text}, {record['ratio']:.3g} times the rival's; rival: {record['rival']['name']}"
     return f"{text}; {record['note']}" if record["note"] else text
 
 

@@ -63,7 +63,7 @@ class Turns:
             try:
                 theirs.append(timed_epoch(self.rival))
             except CAUGHT as error:
-                self.no_rival = f"{self.rival.about} gave up: {reason(error)}"
+                self.no_rival = f"{self.rival.name} gave up: {reason(error)}"
                 self.close()
         return ours, theirs
 
