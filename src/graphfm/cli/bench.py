@@ -1,47 +1,56 @@
 """graphfm bench"""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import torch
 import typer
 
+from graphfm.cli.experiment_view import ExperimentView, terminal_width
 from graphfm.cli.output import Interrupted, print_json, say
 from graphfm.errors import InputError
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.machine import Machine
-from graphfm.experiments.bench.measurement import Failure, Measurement
 from graphfm.experiments.bench.profile import profile_step
-from graphfm.experiments.bench.report import profile_table, profile_title, table
-from graphfm.experiments.bench.run import CAUGHT, REPEATS, Graphs, free_memory, measure_all, reason
+from graphfm.experiments.bench.report import bench_table, profile_table, profile_title
+from graphfm.experiments.bench.run import run_suite, summarise
 from graphfm.experiments.bench.suites import SUITES
-from graphfm.experiments.compare.report import as_text
+from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, reason
+from graphfm.experiments.tables import as_text
 from graphfm.runs.run import known_name, pick_device
 
 
 def bench(
     suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
     case: Annotated[
-        str | None, typer.Option(help="Only cases whose dataset and name contain this, or are it.")
+        str | None,
+        typer.Option(help="Only the case with this dataset and name, or all that contain it."),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Epochs of each side, in turns.")] = REPEATS,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Show where a step's time goes instead, recorded apart."),
+        typer.Option("--profile", help="Show where the time of a step goes instead."),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for tables and records; a measured case is not run twice."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON for each case.")] = False,
 ) -> None:
     """Measure how long an epoch takes, against a rival in the same run.
 
-    quick takes a minute on two cores; cpu needs no GPU; gpu, scale and ablation (one thing switched
-    off at a time) need one. Epochs are training alone. A ratio is our time by the rival's: below 1
-    we are faster. The floor is the time that memory needs for the bytes a step must move.
-    benchmarks/README.md explains each.
+    quick takes a minute on two cores; cpu needs no GPU; gpu, scale and ablation (which switches off
+    one thing at a time) need one. Only training is timed. The ratio is our time divided by the
+    rival's: below 1 we are faster. The floor is the time that memory needs for the bytes that a
+    step must move. benchmarks/README.md explains each.
     Exit code 1: a case failed.
     """
     known_name("suite", suite, SUITES)
     if repeats < 1:
         raise InputError(f"repeats is {repeats}; expected 1 or more")
+    if profile and out is not None:
+        raise InputError("--profile keeps no folder; leave out --out, or use --json > FILE")
     cases = _chosen(suite, case)
     if any(case.device == "cuda" for case in cases) and not torch.cuda.is_available():
         raise InputError(
@@ -49,8 +58,11 @@ def bench(
         )
     machine = Machine.of(pick_device(cases[0].device))
     say(str(machine))
-    failed = _profile(cases, json) if profile else _measure(suite, cases, machine, repeats, json)
-    if failed:
+    if profile:
+        num_failed = _profile(cases, json)
+    else:
+        num_failed = _measure(suite, cases, machine, repeats, out, json)
+    if num_failed:
         raise typer.Exit(1)
 
 
@@ -61,52 +73,48 @@ def _chosen(suite: str, text: str | None) -> Sequence[Case]:
     chosen = [one for name, one in cases.items() if text is None or text in name]
     if not chosen:
         names = "; ".join(cases)
-        raise InputError(f"no case of suite {suite} contains {text!r}; there is {names}")
+        raise InputError(f"no case of suite {suite} contains {text!r}; choose one of {names}")
     return chosen
 
 
 def _measure(
-    suite: str, cases: Sequence[Case], machine: Machine, repeats: int, json: bool
-) -> list[Failure]:
-    """A line when a case ends, the table when all have."""
-    measured, failed = list[Measurement](), list[Failure]()
+    suite: str, cases: Sequence[Case], machine: Machine, repeats: int, out: Path | None, json: bool
+) -> int:
+    """Say a line when a case ends, print the table at the end; return how many cases failed."""
+    # Lines, not a live view: that would take processor time from what is measured.
+    view, found = ExperimentView("cases", summarise), list[Mapping[str, Any]]()
     try:
-        for found in measure_all(suite, cases, machine, repeats):
-            if json:
-                print_json(found.to_json())
-            if isinstance(found, Failure):
-                failed.append(found)
-                say(f"{found.case.dataset}, {found.case.name}: failed: {found.reason}")
-            else:
-                measured.append(found)
-                say(_line(found))
+        with view:
+            for record in run_suite(suite, cases, machine, repeats, out, observer=view):
+                found.append(record)
+                if json:
+                    print_json(record)
     except KeyboardInterrupt:
-        done = len(measured) + len(failed)
-        raise Interrupted(f"interrupted; {done} of {len(cases)} cases were measured") from None
+        raise Interrupted(
+            f"interrupted; {len(found)} of {len(cases)} cases were measured"
+        ) from None
     finally:
+        measured = [record for record in found if record["status"] == "measured"]
         if measured and not json:
-            typer.echo(as_text(table(measured)))
-    return failed
+            rest = "--json prints them" if out is None else f"the files in {out} hold them"
+            typer.echo(as_text(bench_table(measured), terminal_width(), rest))
+    return len(found) - len(measured)
 
 
-def _line(found: Measurement) -> str:
-    ratio = "" if found.ratio is None else f", {found.ratio:.3g} times the rival's"
-    return f"{found.case.dataset}, {found.case.name}: {found.ours.seconds:.3g} s an epoch{ratio}"
-
-
-def _profile(cases: Sequence[Case], json: bool) -> list[str]:
-    """A table of each case as soon as it is there."""
-    graphs, failed = Graphs(), list[str]()
+def _profile(cases: Sequence[Case], json: bool) -> int:
+    """Print a table of each case as soon as it is there; return how many failed."""
+    graphs, num_failed = Graphs(), 0
     for one in cases:
         free_memory()
         try:
             found = profile_step(one, graphs(one))
         except CAUGHT as error:
-            failed.append(one.name)
+            num_failed += 1
             say(f"{one.dataset}, {one.name}: failed: {reason(error)}")
             continue
         if json:
             print_json(found.to_json())
         else:
-            typer.echo(f"{profile_title(found)}\n{as_text(profile_table(found))}\n")
-    return failed
+            table = as_text(profile_table(found), terminal_width())
+            typer.echo(f"{profile_title(found)}\n{table}\n")
+    return num_failed

@@ -5,13 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.compare_view import comparison_view
+from graphfm.cli.experiment_view import experiment_view, terminal_width
 from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.errors import InputError
 from graphfm.experiments.compare.plan import Plan
-from graphfm.experiments.compare.report import as_text, table
+from graphfm.experiments.compare.report import comparison_table
 from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
+from graphfm.experiments.tables import Table, as_text
 
 WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
 
@@ -40,7 +42,7 @@ def compare(
         ),
     ] = None,
     sweep: Annotated[
-        str | None,
+        list[str] | None,
         _option(WHAT, "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.", False),
     ] = None,
     layers: Annotated[
@@ -69,17 +71,25 @@ def compare(
     """Compare methods on one graph, one network and one budget.
 
     Every training runs in a process of its own, so that its peak memory is its own.
-    The same command goes on where an earlier one ended; a finished training is not run twice.
-    More methods, seeds or values may join later, in the same folder.
-    Time to the best epoch counts preparation, not evaluation. Exit code 1: a training failed.
+    The same command continues where an earlier one ended; a finished training is not run twice.
+    More methods, seeds or values may be added later, in the same folder.
+    The time to the best epoch includes preparation, not evaluation. Exit code 1: a training failed.
     """
     given = locals()
     options = {name: given[name] for name in given if name not in ("out", "json", "settings")}
-    options["sweep"] = None if sweep is None else Sweep.parse(sweep)
+    options["sweep"] = _sweep(sweep or [])
     options["own"] = own_settings(settings or [])
-    plan = Plan.make(**options)
+    _run(Plan.make(**options), out, json)
+
+
+def _run(plan: Plan, out: Path | None, json: bool) -> None:
     path = out or default_path(plan)
-    view = comparison_view(plan)
+
+    def table() -> Table:
+        outcomes = {} if view.progress is None else view.progress.outcomes
+        return comparison_table(plan, plan.rows(outcomes))
+
+    view = experiment_view(table=table)
     try:
         with view:
             rows = run_comparison(plan, path, observer=view)
@@ -90,11 +100,20 @@ def compare(
         del shared["method"], shared["method_settings"], shared["training"]["seed"]
         print_json({**shared, "rows": [row.to_json() for row in rows]})
     else:
-        typer.echo(as_text(table(rows, None if plan.sweep is None else plan.sweep.name)))
+        typer.echo(as_text(comparison_table(plan, rows), terminal_width()))
     say(f"tables, pictures and every training are in {path}")
     if failed := sum(row.num_failed for row in rows):
         say(f"{failed} of {len(plan.cells)} trainings failed; the same command tries them again")
         raise typer.Exit(1)
+
+
+def _sweep(given: list[str]) -> Sweep | None:
+    if len(given) > 1:
+        raise InputError(
+            f"--sweep was given {len(given)} times; a comparison sweeps one option: run the "
+            "command once for each"
+        )
+    return Sweep.parse(given[0]) if given else None
 
 
 def _interrupted(num_done: int, num_cells: int, path: Path) -> str:
@@ -102,5 +121,5 @@ def _interrupted(num_done: int, num_cells: int, path: Path) -> str:
         return "interrupted before a training ended; the same command starts again"
     return (
         f"interrupted; {num_done} of {num_cells} trainings are kept in {path}; "
-        "the same command goes on from there"
+        "the same command continues from there"
     )

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from graphfm.cli.experiment_view import experiment_view, terminal_width
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
 from graphfm.errors import InputError
-from graphfm.experiments.compare.report import as_text
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
-from graphfm.experiments.reproduce.report import describe
-from graphfm.experiments.reproduce.report import table as table_of
+from graphfm.experiments.reproduce.report import paper_table
 from graphfm.experiments.reproduce.run import default_path, failures
+from graphfm.experiments.tables import as_text
 from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
@@ -78,31 +78,35 @@ def reproduce(
 ) -> None:
     """Run a table of the paper and print it beside the paper's numbers.
 
-    A dataset that is not here is a row that says so; where none is here, nothing is run.
-    The same command goes on where an earlier one ended; a finished training is not run twice.
+    A dataset that is not on this machine is a row that says so; without any, nothing is run.
+    The same command continues where an earlier one ended; a finished training is not run twice.
     Exit code 1: a training failed.
     """
     plan = ReproductionPlan.make(
         table, datasets=_names(datasets), backbones=_names(backbones), seeds=seeds,
         substitute=substitute, scale=scale, epochs=epochs, device=device,
     )  # fmt: skip
+    _run(plan, out, json)
+
+
+def _run(plan: ReproductionPlan, out: Path | None, json: bool) -> None:
     if not plan.cells:
-        reasons = dict.fromkeys(line.absent for line in plan.lines)
+        reasons = dict.fromkeys(line.refusal for line in plan.lines)
         raise InputError(
             f"there is nothing to run: {'; '.join(filter(None, reasons))}; get one of them, or try "
             "the table with --substitute synthetic"
         )
-    path = out or default_path(plan)
-    say(describe(plan))
+    path, view = out or default_path(plan), experiment_view()
     try:
-        outcomes = run_reproduction(plan, path, tell=say)
+        with view:
+            outcomes = run_reproduction(plan, path, observer=view)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the same command goes on from {path}") from None
-    cells = table_of(plan, outcomes)
+        raise Interrupted(f"interrupted; the same command continues from {path}") from None
+    found = paper_table(plan, outcomes)
     if json:
-        print_json([dict(zip(cells[0], line, strict=True)) for line in cells[1:]])
+        print_json(found.records)
     else:
-        typer.echo(as_text(cells))
+        typer.echo(as_text(found, terminal_width()))
     say(f"tables and every training are in {path}")
     if failed := failures(plan.lines, outcomes):
         say(f"{failed} of {len(plan.cells)} trainings failed; the same command tries them again")

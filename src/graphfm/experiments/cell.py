@@ -1,30 +1,85 @@
-"""One training of a comparison."""
+"""One training of an experiment, and the rows that several of them make up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
 from graphfm.runs.run import Run
+from graphfm.training.callbacks import Score
+from graphfm.training.settings import Training
+
+SCORE = "score"  # the measure of a plain training
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A settled training, and what people call it."""
+    """A settled run, its name for people, and what is measured beside or instead of the score."""
 
     run: Run
     label: str
+    measure: str = SCORE
 
     @property
     def key(self) -> str:
-        return key_of(self.run.to_json())
+        """What tells this cell from all others in its folder."""
+        return key_of(self.run.to_json(), self.measure)
+
+    @property
+    def kind(self) -> str:
+        """The key without the seed: cells of one kind take about as long and are defined alike."""
+        record = self.run.to_json()
+        return key_of({**record, "training": {**record["training"], "seed": None}}, self.measure)
 
 
-def key_of(run: Mapping[str, Any]) -> str:
-    """What makes two cells of one comparison the same: every setting, whoever chose it.
+def key_of(run: Mapping[str, Any], measure: str = SCORE) -> str:
+    """Every setting of a run as one string.
 
-    The name of the dataset is none: the comparison knows its graph by the fingerprint.
+    A training setting that an older version did not have counts as its default, and an absent field
+    as None, so that folders of older versions can be continued.
     """
-    return json.dumps({**run, "dataset": None}, sort_keys=True)
+    training = {**asdict(Training()), **run["training"]}
+    given = {name: value for name, value in run.items() if value is not None}
+    return json.dumps([measure, {**given, "training": training}], sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRow:
+    """A row of a table before it is filled: one cell per seed, or the reason why there is none."""
+
+    cells: tuple[Cell, ...] = ()
+    refusal: str | None = None
+
+    def ended(self, outcomes: Mapping[str, Outcome]) -> list[Outcome]:
+        """The outcomes of the cells that have one."""
+        return [outcomes[cell.key] for cell in self.cells if cell.key in outcomes]
+
+    def scores(self, outcomes: Mapping[str, Outcome]) -> list[Score]:
+        """The scores of the cells that finished."""
+        return [outcome.score for outcome in self.ended(outcomes) if outcome.score is not None]
+
+    def num_failed(self, outcomes: Mapping[str, Outcome]) -> int:
+        """How many cells failed; a method that is not defined has not failed."""
+        return sum(outcome.status == FAILED for outcome in self.ended(outcomes))
+
+    def note(self, outcomes: Mapping[str, Outcome]) -> str:
+        """What a reader must know: why numbers are missing, else the first warning."""
+        if self.refusal is not None:
+            return f"not run: {self.refusal}"
+        ended = self.ended(outcomes)
+        for outcome in ended:
+            if outcome.status == UNDEFINED:
+                return f"not defined: {outcome.error}"
+        failed = [outcome.error for outcome in ended if outcome.status == FAILED]
+        if failed:
+            return f"{len(failed)} of {len(self.cells)} failed: {failed[0]}"
+        return next((outcome.warning for outcome in ended if outcome.warning), "")
+
+
+def in_turns(rows: Sequence[PlannedRow]) -> list[Cell]:
+    """The cells in the order to run them: every row once before any row a second time."""
+    filled = [row.cells for row in rows if row.cells]
+    return [cell for of_one_seed in zip(*filled, strict=True) for cell in of_one_seed]

@@ -1,4 +1,4 @@
-"""What the process of one cell does: train, and say how it ended."""
+"""What the process of one cell does: train, and report how that ended."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ import torch
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.cell import SCORE
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
 from graphfm.memory import is_out_of_memory
 from graphfm.runs.memory_plan import TooLarge
 from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
 
-EXIT_CODES = {FINISHED: 0, FAILED: 1, UNDEFINED: 2}
+EXIT_CODES = {FINISHED: 0, FAILED: 1, UNDEFINED: 2, BROKEN: 3}
 
 
 def main(request: Mapping[str, Any]) -> NoReturn:
-    """Train the cell of a request, and print its outcome as a line of JSON."""
+    """Train the cell of a request, and print its outcome as one line of JSON."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this too
     threading.Thread(target=_end_with_parent, daemon=True).start()
     answer = os.fdopen(os.dup(1), "w")
@@ -43,28 +45,47 @@ def main(request: Mapping[str, Any]) -> NoReturn:
 
 
 def train_cell(request: Mapping[str, Any]) -> Outcome:
-    """The outcome, whatever goes wrong."""
+    """Train, and turn whatever goes wrong into an outcome."""
+    try:
+        run = Run.from_json(request["run"])
+    except Exception as error:  # the parent could build it: this process lacks something
+        if not isinstance(error, InputError):
+            traceback.print_exc()
+        return Outcome(status=BROKEN, error=_one_line(error))
     try:
         with _warnings() as warnings:
-            trainer = _build(request)
+            trainer = _build(run, request["fingerprint"])
             if isinstance(trainer, Outcome):
                 return trainer
-            score = fit(trainer)
-        return Outcome(status=FINISHED, score=score, warning=next(iter(warnings), None))
+            return _fit(trainer, request.get("measure", SCORE), warnings)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        if isinstance(error, InputError):  # one that only training brings about
-            reason = str(error)
-        else:
+        if not isinstance(error, InputError):  # an InputError here comes of training itself
             traceback.print_exc()
-        if is_out_of_memory(error):
-            reason = "there is not enough memory"
-        return Outcome(status=FAILED, error=" ".join(reason.split()))
+        status = BROKEN if isinstance(error, ImportError) else FAILED
+        return Outcome(status=status, error=_one_line(error))
+
+
+def _fit(trainer: Trainer, measure: str, warnings: list[str]) -> Outcome:
+    record = StalenessRecord(trainer) if measure == STALENESS else None
+    score = fit(trainer, [] if record is None else [record])
+    return Outcome(
+        status=FINISHED,
+        score=score,
+        warning=next(iter(warnings), None),
+        measured=None if record is None else record.to_json(),
+    )
+
+
+def _one_line(error: Exception) -> str:
+    if is_out_of_memory(error):
+        return "there is not enough memory"
+    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())
 
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """What the package warns of, as it comes."""
+    """Collect the warnings of the package, as they come."""
     found = list[str]()
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
@@ -83,21 +104,21 @@ def _warm_up(device: str) -> None:
     fit(build(Run.make(device=device, hidden=2, epochs=1), graph))
 
 
-def _build(request: Mapping[str, Any]) -> Trainer | Outcome:
-    run = Run.from_json(request["run"])
+def _build(run: Run, fingerprint: str | None) -> Trainer | Outcome:
+    """The trainer; or the outcome of a method that this graph or network does not allow."""
     graph = load(run.dataset, device=pick_device(run.device))
-    if request["fingerprint"] not in (None, graph.fingerprint):
+    if fingerprint not in (None, graph.fingerprint):
         raise InputError(f"{run.dataset} has changed since the comparison began")
     try:
         return build(run, graph)
     except TooLarge:
-        raise  # now: there may be more memory when it is tried again
+        raise  # a failure: there may be more memory when it is tried again
     except InputError as error:
         return Outcome(status=UNDEFINED, error=" ".join(str(error).split()))
 
 
 def _end_with_parent() -> None:
-    """The parent never closes this pipe: when it ends, the parent has, even by SIGKILL."""
+    """End when the parent does, even by SIGKILL: only then is this pipe closed."""
     while os.read(0, 1 << 16):
         pass
     os._exit(EXIT_CODES[FAILED])

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean, stdev
 from typing import Any
 
 from graphfm.training.callbacks import Score
 
 FINISHED, UNDEFINED, FAILED = "finished", "not defined", "failed"
+BROKEN = "broken"  # the run could not even be built: an error of the command, never kept
+NONE = "-"  # a number that does not exist
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A score, or the reason why there is none."""
+    """A score or another measurement, or the reason why there is none."""
 
     status: str
     score: Score | None = None
     error: str | None = None  # one line
-    details: str | None = None  # the end of what the process said of it
-    warning: str | None = None  # of a training that finished, what one should know
+    details: str | None = None  # the end of what the process printed
+    warning: str | None = None  # what one should know about a training that finished
+    measured: Mapping[str, Any] | None = None  # beside or instead of the score, as JSON
+    seconds: float | None = None  # of the whole cell, its process included
 
     def __post_init__(self) -> None:
-        assert (self.status == FINISHED) == (self.score is not None)
-        assert self.status in (FINISHED, UNDEFINED, FAILED)
+        assert self.status in (FINISHED, UNDEFINED, FAILED, BROKEN)
+        has_result = self.score is not None or self.measured is not None
+        assert (self.status == FINISHED) == has_result
 
     @property
     def settled(self) -> bool:
-        """Would it end the same if it were run again?"""
-        return self.status != FAILED
+        """True if the cell would end the same when run again."""
+        return self.status in (FINISHED, UNDEFINED)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Outcome:
+        """The inverse of `to_json`; fields that an older version did not write are None."""
         score = record["score"]
         return cls(
             status=record["status"],
@@ -42,7 +49,44 @@ class Outcome:
             error=record["error"],
             details=record["details"],
             warning=record.get("warning"),
+            measured=record.get("measured"),
+            seconds=record.get("seconds"),
         )
+
+
+def summary(outcome: Outcome) -> str:
+    """The outcome of a training as one line."""
+    score = outcome.score
+    if score is None:
+        return f"{outcome.status}: {outcome.error}"
+    test = "no test nodes" if score.test is None else f"test {score.test:.4f}"
+    return (
+        f"{test}, validation {score.val:.4f} after {score.seconds_to_best:.3g} s, "
+        f"{score.peak_bytes / 2**20:,.0f} MiB"
+    )
+
+
+def tests_of(scores: Sequence[Score]) -> list[float]:
+    """The test scores; none where the graph has no test nodes."""
+    return [score.test for score in scores if score.test is not None]
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation of a sample; one value has none."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def as_number(value: float | None, form: str = ".4f") -> str:
+    return NONE if value is None else f"{value:{form}}"
+
+
+def with_deviation(value: float | None, spread: float | None) -> str:
+    """0.8052 ± 0.0031, as in a table."""
+    return as_number(value) if spread is None else f"{as_number(value)} ± {spread:.4f}"
 
 
 def _layers(score: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:

@@ -1,4 +1,4 @@
-"""A cell in a process of its own: its peak memory and its crash are its own too."""
+"""Runs a cell in a process of its own, so that its peak memory and its crashes are its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -16,7 +17,7 @@ from typing import IO
 import torch
 
 from graphfm.experiments.cell import Cell
-from graphfm.experiments.outcome import FAILED, Outcome
+from graphfm.experiments.outcome import BROKEN, FAILED, Outcome
 
 PROGRAM = (
     "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
@@ -24,23 +25,24 @@ PROGRAM = (
     "from graphfm.experiments.child import main; main(request)"
 )
 MOST_DETAILS = 4000  # characters
-# Threads that wait give their core away. Spinning, as is the default, a training with other work
-# beside it can take ten times as long.
+# Waiting threads give up their core. If they spin, as they do by default, a training that shares
+# the machine with other work can take ten times as long.
 PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
-    """Train a cell on the graph with that fingerprint; `scratch` is its cache, and is removed.
+    """Train a cell; its caches go to `scratch`, which is removed.
 
-    Without a fingerprint, on whatever graph has the name.
+    The graph must have the fingerprint; None takes whatever graph has the name.
     """
     request = {
         "path": _module_path(),
         "run": cell.run.to_json(),
+        "measure": cell.measure,
         "fingerprint": fingerprint,
         "threads": torch.get_num_threads(),
     }
-    shutil.rmtree(scratch, ignore_errors=True)  # of a comparison that was killed
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a process that was killed
     environment = {**PATIENT, **os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
     with TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -54,14 +56,14 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
             answer = _ask(process, json.dumps(request).encode() + b"\n")
             return _outcome(answer, process.wait(), errors)
         finally:
-            process.kill()  # if it has not ended: Ctrl-C
+            process.kill()  # in case it still runs: after Ctrl-C
             with suppress(BrokenPipeError):
                 process.communicate()
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _ask(process: subprocess.Popen[bytes], request: bytes) -> bytes:
-    """Send the request and wait for the answer. The pipe stays open: its end would end the cell."""
+    """Send the request and wait for the answer. The pipe stays open: closing it ends the cell."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):  # it has died already, and its exit code says more
@@ -71,18 +73,19 @@ def _ask(process: subprocess.Popen[bytes], request: bytes) -> bytes:
 
 
 def _outcome(answer: bytes, code: int, errors: IO[bytes]) -> Outcome:
+    """What the process answered; if it died without an answer, what its exit code says."""
     errors.seek(0)
     details = errors.read().decode(errors="replace").strip()[-MOST_DETAILS:]
     if answer.endswith(b"\n"):
         outcome = Outcome.from_json(json.loads(answer))
-        if outcome.status != FAILED:
+        if outcome.status not in (FAILED, BROKEN):
             return outcome
-        return Outcome(status=FAILED, error=outcome.error, details=details or None)
+        return replace(outcome, details=details or None)
     reason = f"its process ended with code {code}"
     if code < 0:
         reason = f"its process was ended by {_signal_name(-code)}"
         if -code == signal.SIGKILL:
-            reason += ", perhaps for want of memory"
+            reason += ", perhaps because memory ran out"
     elif details:
         reason += f": {details.splitlines()[-1]}"
     return Outcome(status=FAILED, error=reason, details=details or None)
@@ -96,7 +99,7 @@ def _signal_name(number: int) -> str:
 
 
 def _module_path() -> list[str]:
-    """Where this process finds modules, except the folder it happens to be in."""
+    """The folders where this process finds modules, without the current folder."""
     root = str(Path(__file__).resolve().parents[2])
     here = os.path.realpath(os.getcwd())
     kept = [os.path.abspath(entry) for entry in sys.path if entry]

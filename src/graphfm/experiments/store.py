@@ -1,29 +1,41 @@
-"""The folder of a comparison: what was asked, and every cell that ended."""
+"""The folder of an experiment: what was asked, and every cell that ended."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from graphfm.errors import InputError
-from graphfm.experiments.cell import Cell, key_of
+from graphfm.experiments.cell import SCORE, Cell, key_of
 from graphfm.experiments.outcome import Outcome
 from graphfm.files import atomic_path, check_file, make_folder, read_json
 
-Key = Callable[[Mapping[str, Any]], str]  # of a cell, from its run
 SETTINGS, CELLS = "comparison.json", "cells.jsonl"
+SCRATCH = ".cell"  # the cache of the cell that runs; it is removed when the cell ends
 
 
-class Store:
-    """Outcomes by the key of their cell; each is on the disk before the next cell starts."""
+class MemoryStore:
+    """Outcomes by the key of their cell, for as long as this process lives."""
 
-    def __init__(self, path: Path, stream: IO[bytes], key: Key) -> None:
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+
+    def add(self, cell: Cell, outcome: Outcome) -> None:
+        """Keep the outcome of a cell."""
+        self.outcomes[cell.key] = outcome
+
+
+class Store(MemoryStore):
+    """Outcomes in a folder; each is on the disk before the next cell starts."""
+
+    def __init__(self, path: Path, stream: IO[bytes], dataset: str | None) -> None:
+        super().__init__()
         self.path, self._stream = path, stream
-        self.outcomes = _read_cells(path / CELLS, stream, key)
+        self.outcomes = _read_cells(path / CELLS, stream, dataset)
 
     @classmethod
     @contextmanager
@@ -32,9 +44,16 @@ class Store:
         path: Path,
         settings: Mapping[str, Any],
         asked: Mapping[str, Any],
-        key: Key = key_of,
+        *,
+        dataset: str | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> Iterator[Store]:
-        """The store at `path`, new or of the same settings, for this process alone."""
+        """Open the store at `path`, new or with the same settings, for this process alone.
+
+        Where `dataset` is given, all cells are of that one graph under whatever name (its
+        fingerprint is among the settings). `defaults` are the values of settings that a folder
+        of an older version does not mention.
+        """
         settings = json.loads(json.dumps(settings))  # as it will be read again
         _check_place(path)
         try:
@@ -46,36 +65,46 @@ class Store:
         with stream:
             _lock(stream, path)
             if (path / SETTINGS).exists():
-                _check_same(path, settings)
-            store = cls(path, stream, key)
+                _check_same(path, settings, json.loads(json.dumps(defaults or {})))
+            store = cls(path, stream, dataset)
             record = {"settings": settings, "asked": asked}
             with atomic_path(path / SETTINGS) as unfinished:
                 unfinished.write_text(json.dumps(record, indent=2) + "\n")
             yield store
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
-        """Keep the outcome; it outlives whatever happens next."""
+        """Keep the outcome of a cell, on the disk before this returns."""
         record = {"cell": cell.label, **outcome.to_json(), "run": cell.run.to_json()}
+        if cell.measure != SCORE:
+            record["measure"] = cell.measure
         self._stream.write(json.dumps(record).encode() + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        self.outcomes[cell.key] = outcome
+        super().add(cell, outcome)
+
+
+@contextmanager
+def memory_store() -> Iterator[MemoryStore]:
+    """A store without a folder, to stand in for `Store.open`."""
+    yield MemoryStore()
 
 
 def _check_place(path: Path) -> None:
-    """Refuse a folder of something else."""
+    """Refuse a folder that holds something else."""
     if path.exists() and not path.is_dir():
-        raise InputError(f"cannot write to {path}: it is a file, and a comparison is a folder")
+        raise InputError(f"cannot write to {path}: it is a file; choose a folder with --out")
     if not path.is_dir() or (path / SETTINGS).exists():
         return
-    cells = path / CELLS  # there, and empty, if the very start was cut short
+    cells = path / CELLS  # exists and is empty if the very start was cut short
     others = [item for item in path.iterdir() if item != cells and not item.name.startswith(".")]
     if others or (cells.exists() and cells.stat().st_size):
-        raise InputError(f"{path} holds no comparison but is not empty; choose another --out")
+        raise InputError(
+            f"{path} is not empty and holds no results of this command; choose another --out"
+        )
 
 
 def _lock(stream: IO[bytes], path: Path) -> None:
-    """For this process, until the file is closed or the process ends, however it does."""
+    """Lock the file until it is closed or this process ends, however that happens."""
     try:
         import fcntl
     except ImportError:  # not on Windows
@@ -90,7 +119,8 @@ def _lock(stream: IO[bytes], path: Path) -> None:
         return
 
 
-def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
+def _check_same(path: Path, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Refuse a folder whose cells were run with other settings, and name the first of them."""
     try:
         before = read_json(path / SETTINGS)["settings"]
         there, here = dict(_leaves(before)), dict(_leaves(settings))
@@ -98,15 +128,17 @@ def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
         raise InputError(
             f"{path / SETTINGS} cannot be read; choose another --out, or remove the folder"
         ) from None
+    there = {**dict(_leaves(defaults)), **there}
     for name in {**there, **here}:
         if there.get(name) != here.get(name):
             raise InputError(
-                f"{path} holds a comparison with {name} {there.get(name)}, and here it is "
-                f"{here.get(name)}; choose another --out, or ask for the same"
+                f"{path} holds results with {name} {there.get(name)}, but this command has "
+                f"{here.get(name)}; choose another --out, or give the same settings"
             )
 
 
 def _leaves(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a nested record, each with its path as its name."""
     for name, value in record.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{name} ")
@@ -114,20 +146,25 @@ def _leaves(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{name}", value
 
 
-def _read_cells(path: Path, stream: IO[bytes], key: Key) -> dict[str, Outcome]:
-    """Later lines count; a last line without an end was being written when the program died."""
+def _read_cells(path: Path, stream: IO[bytes], dataset: str | None) -> dict[str, Outcome]:
+    """Read all lines; of one cell the last counts.
+
+    A last line without its end was being written when the program died, and is removed.
+    """
     stream.seek(0)
     content = stream.read()
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
-        with suppress(OSError):  # Windows, where another reads it
+        with suppress(OSError):  # Windows, where another process reads the file
             stream.truncate(len(whole))
     outcomes: dict[str, Outcome] = {}
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             record = json.loads(line)
-            outcomes[key(record["run"])] = Outcome.from_json(record)
-        except (ValueError, KeyError, TypeError, AssertionError, RecursionError):
+            run = record["run"] if dataset is None else {**record["run"], "dataset": dataset}
+            key = key_of(run, record.get("measure", SCORE))
+            outcomes[key] = Outcome.from_json(record)
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError):
             raise InputError(
                 f"line {number} of {path} is damaged; remove it, and its cell will be run again"
             ) from None

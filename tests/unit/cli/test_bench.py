@@ -13,7 +13,8 @@ from graphfm.cli.bench import _chosen
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.contender import Ours
 from graphfm.experiments.bench.machine import COPIED
-from graphfm.experiments.bench.run import WARM_UP
+from graphfm.experiments.bench.rival import NumpyRival
+from graphfm.experiments.bench.turns import WARM_UP
 
 SMALL = "synthetic:small:0.02"
 SAGE = {"layers": 2, "hidden": 8, "dropout": 0.0, "batch_size": 32, "fanout": (2, 2)}
@@ -30,7 +31,7 @@ KEYS = {
     "suite", "case", "dataset", "options", "status", "steps", "repeats", "name", "seconds",
     "seconds_min", "seconds_max", "warmup_seconds", "prepare_seconds", "peak_bytes", "epoch_bytes",
     "rival", "no_rival", "ratio", "ratio_min", "ratio_max", "memory_ratio", "floor_bytes_per_step",
-    "floor_seconds", "floor_share", "machine",
+    "floor_seconds", "floor_share", "machine", "note",
 }  # fmt: skip
 
 
@@ -41,6 +42,7 @@ def _tiny(monkeypatch):
     suites["gpu"] = (Case(name="gpu", dataset=SMALL, device="cuda"),)
     monkeypatch.setattr("graphfm.cli.bench.SUITES", suites)
     monkeypatch.setitem(COPIED, "cpu", 1 << 20)
+    monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr("graphfm.experiments.bench.case.has_pyg", lambda: False)
     yield
     logging.getLogger("graphfm").setLevel(logging.NOTSET)  # which a command sets for its process
@@ -57,19 +59,92 @@ def bench(*arguments: str) -> tuple[int, str, str]:
     return end.value.code, out.getvalue(), err.getvalue()
 
 
+def main_with(*arguments: str) -> None:
+    """The command where it is expected to raise."""
+    before, sys.argv = sys.argv, ["graphfm", "bench", *arguments]
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            main()
+    finally:
+        sys.argv = before
+
+
 def test_the_table_has_a_row_for_each_case():
     code, out, err = bench("--suite", "tiny", "--repeats", "2")
     assert code == 0, err
     header, *rows = out.splitlines()
     assert header.split()[:2] == ["dataset", "method"]
-    assert [row.split()[1] for row in rows] == ["sage", "ib", "delta"]
-    assert "written for this benchmark" in rows[0]
-    assert "against" not in rows[1]
-    assert rows[2].endswith("against graphfm full")
+    assert [row.split()[1] for row in rows[:3]] == ["sage", "ib", "delta"]
+    assert rows[3:] == [
+        f"{SMALL}, sage: PyG's compiled sampler is not installed; compared with a NumPy loader "
+        "written for this benchmark",
+        f"{SMALL}, delta: compared with graphfm full",
+    ]
     machine, *lines = err.splitlines()
     assert "torch" in machine
     assert "CPU cores" in machine
     assert sum("s an epoch" in line for line in lines) == 3
+    assert lines[0].startswith(f"1 of 3: {SMALL}, sage: ")
+    assert "times the rival's; rival: NumPy neighbour loader" in lines[0]
+
+
+def test_the_table_fits_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = bench("--suite", "tiny", "--repeats", "1")
+    assert code == 0, err
+    assert max(map(len, out.splitlines())) <= 80
+    _, dataset, *rows = out.splitlines()
+    assert dataset == SMALL
+    assert [row.split()[0] for row in rows[:3]] == ["sage", "ib", "delta"]
+    assert "(--json prints them)" in " ".join(out.split())
+
+
+def test_a_folder_keeps_what_was_measured(tmp_path, monkeypatch):
+    arguments = ("--suite", "tiny", "--repeats", "1", "--json", "--out", str(tmp_path / "b"))
+    first = bench(*arguments)
+    files = {"comparison.json", "cells.jsonl", "table.md", "table.csv", "table.tex"}
+    assert {path.name for path in (tmp_path / "b").iterdir()} == files
+
+    def epoch(self):
+        raise AssertionError("nothing is to be measured again")
+
+    monkeypatch.setattr(Ours, "epoch", epoch)
+    code, out, err = bench(*arguments)
+    assert (code, out) == (0, first[1])
+    assert "3 of 3 cases are done already and are not run again" in err
+
+
+@pytest.mark.parametrize("after", [0, 3])  # epochs; one in the warm-up, one later
+def test_a_rival_that_is_too_slow_is_left_out_and_closed(monkeypatch, after):
+    epochs, closed = [], []
+    epoch = NumpyRival.epoch
+
+    def slow(self):
+        epochs.append(self)
+        self.limit = 0.0 if len(epochs) > after else 300.0
+        return epoch(self)
+
+    monkeypatch.setattr(NumpyRival, "epoch", slow)
+    monkeypatch.setattr(NumpyRival, "close", lambda self: closed.append(self))
+    code, out, err = bench("--suite", "tiny", "--case", "sage", "--repeats", "3", "--json")
+    record = json.loads(out)
+    assert (code, record["status"], record["rival"]) == (0, "measured", None), err
+    assert record["repeats"] == 3
+    assert record["note"].startswith("no rival: NumPy neighbour loader")
+    assert record["note"].endswith("gave up: an epoch took more than 0 s")
+    assert len(epochs) == after + 1
+    assert closed == epochs[:1]
+
+
+def test_the_rival_is_closed_when_a_case_ends(monkeypatch):
+    closed = []
+    monkeypatch.setattr(NumpyRival, "close", lambda self: closed.append(self))
+    assert bench("--suite", "tiny", "--case", "sage", "--repeats", "1", "--json")[0] == 0
+    assert len(closed) == 1
+    monkeypatch.setattr(Ours, "epoch", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main_with("--suite", "tiny", "--case", "sage")
+    assert len(closed) == 2
 
 
 def test_json_is_an_object_for_each_case():
@@ -147,7 +222,7 @@ def test_ctrl_c_ends_with_what_was_measured(monkeypatch):
     monkeypatch.setattr(Case, "make_rival", rival)
     code, out, err = bench("--suite", "tiny", "--repeats", "1")
     assert code == 130
-    assert [row.split()[1] for row in out.splitlines()[1:]] == ["sage", "ib"]
+    assert [row.split()[1] for row in out.splitlines()[1:3]] == ["sage", "ib"]
     assert err.splitlines()[-1] == "graphfm: interrupted; 2 of 3 cases were measured"
 
 
@@ -173,7 +248,10 @@ def test_the_profile_shows_where_a_step_goes():
     [
         (("--suite", "huge"), "there is no suite 'huge'; there is tiny"),
         (("--suite", "tiny", "--repeats", "0"), "repeats is 0; expected 1 or more"),
-        (("--suite", "tiny", "--case", "zz"), "no case of suite tiny contains 'zz'; there is "),
+        (
+            ("--suite", "tiny", "--case", "zz"),
+            "no case of suite tiny contains 'zz'; choose one",
+        ),
     ],
 )
 def test_a_wrong_option_is_one_line(arguments, reason):

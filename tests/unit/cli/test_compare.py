@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from graphfm.cli import main
-from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome
 from graphfm.methods import METHODS
 from graphfm.training.callbacks import Score
 
@@ -77,15 +77,17 @@ def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
         ["full", "0.5500", "±", "0.0707"],
         ["graphsage", "0.5500", "±", "0.0707"],
     ]
-    first, memory, *lines, last = err.splitlines()
+    first, memory, *lines, last = re.sub(r"; about \d+ s left", "", err).splitlines()
+    assert err.count(" s left") == 3  # all but the last
     parts = r"graph [\d.]+ KiB; beside it [\d.]+ GiB free, full [\d.]+ .iB, graphsage [\d.]+ .iB"
     assert re.fullmatch(f"memory on cpu, about: {parts}", memory)
     assert first == SHARED
-    assert lines[0] == "full, seed 0: test 0.5000, validation 0.6000 after 0.2 s, 256 MiB"
+    ended = "full, seed 0: test 0.5000, validation 0.6000 after 0.2 s, 256 MiB"
+    assert lines[0] == f"1 of 4: {ended}"
     assert len(lines) == 4
     assert last == f"tables, pictures and every training are in {OUT}"
     assert {path.name for path in (here / OUT).iterdir()} == {
-        "comparison.json", "cells.jsonl", "table.md", "table.csv", "comparison.png",
+        "comparison.json", "cells.jsonl", "table.md", "table.csv", "table.tex", "comparison.png",
     }  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def test_without_methods_there_are_all(fake):
 def test_the_second_time_nothing_is_run_and_that_is_said(fake):
     first, second = compare(*FEW), compare(*FEW)
     assert second[:2] == first[:2]
-    _, done, _, last = second[2].splitlines()
+    _, _, done, last = second[2].splitlines()
     assert [done, last] == [
         "4 of 4 trainings are done already and are not run again",
         f"tables, pictures and every training are in {OUT}",
@@ -126,8 +128,9 @@ def test_a_failed_training_is_exit_code_1_and_a_row(fake):
     fake["full, seed 1"] = FAILED
     code, out, err = compare(*FEW)
     assert code == 1
-    assert re.search(r"full +0\.5000 .* 1 of 2 failed: it does not fit\n", out)
-    assert "full, seed 1: failed: it does not fit; take another\n" in err
+    assert re.search(r"full +0\.5000 ", out)
+    assert "full: 1 of 2 failed: it does not fit; take another\n" in out
+    assert "3 of 4: full, seed 1: failed: it does not fit; take another" in err
     assert err.endswith("1 of 4 trainings failed; the same command tries them again\n")
     fake.clear()
     assert compare(*FEW)[0] == 0
@@ -137,7 +140,8 @@ def test_a_method_that_is_not_defined_is_no_failure(fake):
     fake["graphsage, seed 0"] = UNDEFINED
     code, out, _ = compare(*FEW)
     assert code == 0
-    assert re.search(r"graphsage +(- +){8}not defined: it does not fit\n", out)
+    assert re.search(r"graphsage( +-){8}\n", out)
+    assert out.endswith("graphsage: not defined: it does not fit; take another\n")
 
 
 def test_ctrl_c_says_how_to_go_on(fake):
@@ -146,7 +150,7 @@ def test_ctrl_c_says_how_to_go_on(fake):
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == (
         f"graphfm: interrupted; 2 of 4 trainings are kept in {OUT}; "
-        "the same command goes on from there"
+        "the same command continues from there"
     )
 
 
@@ -160,9 +164,64 @@ def test_a_terminal_gets_a_live_table(fake, monkeypatch):
     out, err = io.StringIO(), Terminal()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit):
         main()
-    assert "0.5500 ± 0.0707" in err.getvalue()
-    assert "full, seed 0: test" not in err.getvalue()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", err.getvalue())
+    assert "0.5500 ± 0.0707" in shown
+    assert "full, seed 0: test" not in shown
+    assert SHARED in shown.replace("\r", "\n").splitlines()  # a line of its own
     assert out.getvalue().splitlines()[0].startswith("method")
+
+
+def test_80_by_24_show_every_method(fake, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80"), ("LINES", "24")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["graphfm", "compare", *SMALL, "--seeds", "1"])
+    out, err = io.StringIO(), Terminal()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit):
+        main()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", err.getvalue()).replace("\r", "\n")
+    last = shown[shown.rindex("\nmethod ") :].strip().splitlines()
+    assert [line.split()[0] for line in last[1 : 1 + len(METHODS)]] == list(METHODS)
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+
+
+def test_an_override_is_in_every_table(fake, here):
+    code, out, _ = compare(*FEW, "--set", "graphsage.lr=0.003")
+    assert (code, "graphsage alone: lr 0.003" in out) == (0, True)
+    for name in ("table.md", "table.csv", "table.tex"):
+        assert "lr 0.003" in (here / OUT / name).read_text()
+
+
+def test_without_a_terminal_a_long_training_says_that_it_runs(fake, monkeypatch):
+    def slow(cell, fingerprint, scratch):
+        if cell.label == "graphsage, seed 0":
+            time.sleep(0.5)
+        return trained(cell, fingerprint, scratch)
+
+    import graphfm.experiments.compare.run as running
+
+    trained = running.run_in_child
+    monkeypatch.setattr("graphfm.cli.experiment_view.EVERY", 0.15)
+    monkeypatch.setattr(running, "run_in_child", slow)
+    lines = compare(*FEW)[2].splitlines()
+    waiting = [line for line in lines if "running for" in line]
+    assert len(waiting) >= 2
+    assert all(
+        re.fullmatch(r"2 of 4: graphsage, seed 0: running for \d s; about \d s left", line)
+        for line in waiting
+    )
+
+
+def test_a_method_that_the_child_cannot_build_is_an_error_and_no_row(fake, here):
+    fake["graphsage, seed 0"] = BROKEN
+    code, out, err = compare(*FEW)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == (
+        "graphfm: graphsage, seed 0 cannot be run: it does not fit; take another"
+    )
 
 
 def test_help_names_every_option():
@@ -187,12 +246,13 @@ def test_help_names_every_option():
         (("--budget-seconds", "0"), "budget_seconds is 0.0; expected a number above 0"),
         (("--budget-seconds", "1", "--budget-epochs", "1"), "two budgets"),
         (("--sweep", "fanout"), "sweep is 'fanout'; expected a name and its values"),
-        (("--sweep", "nope=1"), "nope is no setting of backbone sage or of full, graphsage"),
+        (("--sweep", "lr=1,2", "--sweep", "layers=2"), "--sweep was given 2 times; a comparison"),
+        (("--sweep", "nope=1"), "nope is not a setting of backbone sage or of full, graphsage"),
         (("--sweep", "lr=1,x"), "lr is 'x'; expected a number"),
         (("--lr", "0"), "lr is 0.0; expected"),
         (("--patience", "-1"), "patience is -1"),
         (("--out", "file"), "cannot write to file: it is a file"),
-        (("--out", "full"), "full holds no comparison but is not empty; choose another --out"),
+        (("--out", "full"), "full is not empty and holds no results of this command; choose an"),
         (("--fanout", "1"), "No such option: --fanout"),
     ],
 )
@@ -214,8 +274,8 @@ def test_other_settings_in_the_same_folder_are_one_line(fake):
     code, out, err = compare(*FEW, "--lr", "0.5")
     assert (code, out) == (2, "")
     assert err == (
-        f"graphfm: {OUT} holds a comparison with training lr 0.01, and here it is 0.5; "
-        "choose another --out, or ask for the same\n"
+        f"graphfm: {OUT} holds results with training lr 0.01, but this command has 0.5; "
+        "choose another --out, or give the same settings\n"
     )
 
 
@@ -248,7 +308,7 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def wait_for(condition, seconds: float = 15.0):
+def wait_for(condition, seconds: float = 60.0):
     """What `condition` returns once it is true of the world."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
@@ -285,8 +345,10 @@ def test_killed_in_the_middle_only_the_running_training_is_lost(here):
 
     code, out, err = compare(*arguments, "--json")
     assert code == 0, err
-    assert err.splitlines()[1] == "1 of 2 trainings are done already and are not run again"
-    assert [line.partition(":")[0] for line in err.splitlines()[3:-1]] == ["graphsage, seed 0"]
+    assert err.splitlines()[2] == "1 of 2 trainings are done already and are not run again"
+    assert [line.split(": ")[:2] for line in err.splitlines()[3:-1]] == [
+        ["2 of 2", "graphsage, seed 0"]
+    ]
     assert cells.read_bytes().splitlines()[0] == finished
     assert [row["seeds"] for row in json.loads(out)["rows"]] == [1, 1]
     assert not (here / "c" / ".cell").exists()
@@ -303,7 +365,7 @@ def test_however_it_ends_no_process_is_left(here, number):
             os.killpg(process.pid, number)  # Ctrl-C goes to all that the terminal has started
         else:
             process.send_signal(number)
-        out, err = process.communicate(timeout=15)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     try:

@@ -17,9 +17,9 @@ COMMANDS = {  # where a command is in its work when the signal comes, and how it
     ),
     "reproduce": (
         ("reproduce", "table3", "--substitute", "synthetic"), "cli.reproduce.run_reproduction",
-        "interrupted; the same command goes on from runs/reproduce-table3-synthetic",
+        "interrupted; the same command continues from runs/reproduce-table3-synthetic",
     ),
-    "bench": (("bench",), "cli.bench.measure_all", "interrupted; 0 of "),
+    "bench": (("bench",), "cli.bench.run_suite", "interrupted; 0 of "),
     "train": (
         ("train", "--dataset", SMALL), "cli.train.start_run",
         "interrupted before training began; nothing was written",

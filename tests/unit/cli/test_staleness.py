@@ -9,6 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 
 from graphfm.cli import main
+from graphfm.experiments.child import train_cell
+from graphfm.experiments.outcome import FAILED, Outcome
 
 SMALL = ("--dataset", "synthetic:small:0.05", "--device", "cpu", "--hidden", "8")
 FEW = (*SMALL, "--parts", "4", "--parts-per-batch", "2", "--epochs", "3")
@@ -17,10 +19,24 @@ OURS = ["gas, exact first hop", "graphfm-delta"]
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _here(tmp_path, monkeypatch, request):
+    """Cells train in this process: one test shows that a process of its own gives the same."""
     monkeypatch.chdir(tmp_path)
+    if "in_child" not in request.fixturenames:
+        monkeypatch.setattr("graphfm.experiments.staleness.run_in_child", run_here)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture
+def in_child():
+    """Leave the cells in processes of their own."""
+
+
+def run_here(cell, fingerprint, scratch):
+    return train_cell(
+        {"run": cell.run.to_json(), "measure": cell.measure, "fingerprint": fingerprint}
+    )
 
 
 def staleness(*arguments: str) -> tuple[int, str, str]:
@@ -42,11 +58,12 @@ def test_the_table_lists_every_method_in_aligned_columns():
         "method", "test", "S^1", "S^2", "relative 1", "relative 2",
     ]  # fmt: skip
     assert [re.split(r"\s{2,}", row)[0] for row in rows] == [*HISTORY, *OURS, "full batch"]
-    assert len({len(line) for line in (header, *rows)}) == 1
+    assert len({len(line) for line in (header, *rows)}) == 1  # aligned to the right
     assert re.search(r"gas +0\.\d{4} ± 0\.\d{4}( +\d+\.\d{4}){4}$", rows[0])
     assert re.search(r"full batch +0\.\d{4} ± 0\.\d{4}( +-){4}$", rows[-1])
     assert len(err.splitlines()) == 12  # six methods, two seeds
     for number, line in enumerate(err.splitlines()):
+        assert line.startswith(f"{number + 1} of 12: ")
         assert re.search(rf"seed {number % 2}: test 0\.\d{{4}}", line)
 
 
@@ -72,6 +89,41 @@ def test_json_is_one_object_on_one_line():
         assert all(layer["score"] >= 0 and layer["relative"] >= 0 for layer in row["layers"])
     assert all(layer["score"] > 0 for layer in rows["gas"]["layers"])
     assert rows["gas"]["layers"] != rows["gas, exact first hop"]["layers"]
+
+
+def test_a_process_of_its_own_gives_the_same_numbers(in_child, monkeypatch):
+    arguments = (*FEW[:-1], "1", "--layers", "2", "--backbone", "pna", "--json")
+    apart = staleness(*arguments)
+    monkeypatch.setattr("graphfm.experiments.staleness.run_in_child", run_here)
+    assert apart[:2] == staleness(*arguments)[:2]
+    assert apart[0] == 0, apart[2]
+
+
+def test_a_folder_keeps_trainings_and_tables(tmp_path, monkeypatch):
+    arguments = (*FEW[:-1], "1", "--layers", "2", "--out", "s")
+    first = staleness(*arguments)
+    files = {"comparison.json", "cells.jsonl", "table.md", "table.csv", "table.tex"}
+    assert {path.name for path in (tmp_path / "s").iterdir()} == files
+    assert first[2].endswith("tables and every training are in s\n")
+    monkeypatch.setattr("graphfm.experiments.staleness.run_in_child", None)  # nothing is run
+    second = staleness(*arguments)
+    assert second[:2] == first[:2]
+    assert "6 of 6 trainings are done already and are not run again" in second[2]
+    code, _, err = staleness(*arguments, "--lr", "0.5")
+    assert (code, "options lr 0.01, but this command has 0.5" in err) == (2, True)
+
+
+def test_a_training_that_fails_is_a_note_and_exit_code_1(monkeypatch):
+    def fails(cell, fingerprint, scratch):
+        if cell.run.method == "graphfm-delta":
+            return Outcome(status=FAILED, error="it broke")
+        return run_here(cell, fingerprint, scratch)
+
+    monkeypatch.setattr("graphfm.experiments.staleness.run_in_child", fails)
+    code, out, err = staleness(*FEW[:-1], "1", "--layers", "2")
+    assert code == 1
+    assert "graphfm-delta: 1 of 1 failed: it broke" in out
+    assert "some trainings failed" in err
 
 
 def test_same_seed_same_table():

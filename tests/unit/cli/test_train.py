@@ -775,7 +775,7 @@ def test_a_step_cannot_be_captured_without_a_gpu(here):
 
 def test_a_table_without_any_graph_is_refused(here):
     ended = graphfm("reproduce", "table2", "--datasets", "flickr")
-    refused(ended, "nothing to run: flickr is not here: graphfm datasets fetch flickr; get one of")
+    refused(ended, "nothing to run: flickr is not on this machine; get it with: graphfm datasets")
     assert tree(here) == set()
 
 

@@ -1,14 +1,15 @@
-"""One thing to measure, and what to hold it against."""
+"""One training to measure, and the rival to compare it with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.experiments.bench.contender import Contender, Ours
+from graphfm.experiments.bench.machine import Machine
 from graphfm.experiments.bench.pyg_rival import PyGRival, has_pyg
 from graphfm.experiments.bench.rival import NumpyRival
 from graphfm.runs.run import Run, options_of, pick_device
@@ -30,16 +31,26 @@ class Case:
         return Run.make(dataset=self.dataset, device=self.device, **self.options)
 
     def graph(self) -> Graph:
-        """The graph, where it is trained on."""
+        """The graph, on the device that trains."""
         kind = self.run().training.feature_type
         return load(self.dataset, device=pick_device(self.device), dtype=kind)
 
     def make_rival(self, graph: Graph) -> Contender | None:
         return None if self.rival is None else RIVALS[self.rival](self, graph)
 
+    def to_json(self, suite: str, machine: Machine) -> dict[str, Any]:
+        """What every record of this case says, whether it was measured or failed."""
+        return {
+            "suite": suite,
+            "case": self.name,
+            "dataset": self.dataset,
+            "options": dict(self.options),
+            "machine": asdict(machine),
+        }
+
 
 def _loader(case: Case, graph: Graph) -> Contender:
-    """PyG's where it can be had; else our own, which says so by its name."""
+    """PyG's loader where its compiled sampler is installed, else the one in NumPy."""
     kind = PyGRival if has_pyg() else NumpyRival
     return kind(case.run(), graph, case.workers)
 
@@ -49,7 +60,7 @@ def _pyg(case: Case, graph: Graph) -> Contender:
 
 
 def _full_batch(case: Case, graph: Graph) -> Contender:
-    """The same network and settings, all nodes and edges in one step."""
+    """The same network and settings, with all nodes and edges in one step."""
     run = case.run()
     shared = options_of("full", run.backbone)
     options = {name: value for name, value in case.options.items() if name in shared}

@@ -13,19 +13,27 @@ from graphfm.runs.run import Run, build
 
 
 class Contender(ABC):
-    """One of the two sides of a comparison. Made ready where it is made; then only `epoch`."""
+    """One of the two sides of a case. The constructor prepares everything; `close` ends it."""
 
     name: str
     device: torch.device
     prepare_seconds: float
 
+    @property
+    def note(self) -> str:
+        """What a reader of its figures must know."""
+        return f"compared with {self.name}"
+
     @abstractmethod
     def epoch(self) -> float:
-        """Train for one epoch; the mean loss, on the host."""
+        """Train for one epoch; return the mean loss, on the host."""
+
+    def close(self) -> None:  # noqa: B027
+        """Stop whatever still runs, such as worker processes; most contenders have none."""
 
 
 class Ours(Contender):
-    """GraphFM, through the same door as everybody; an ablation runs it without some parts."""
+    """GraphFM, built exactly as `graphfm train` builds it. An ablation switches some parts off."""
 
     def __init__(self, run: Run, graph: Graph, without: tuple[str, ...] = ()) -> None:
         started = time.perf_counter()
@@ -40,6 +48,6 @@ class Ours(Contender):
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all it was told to."""
+    """Wait until the device has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

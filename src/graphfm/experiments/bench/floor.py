@@ -1,8 +1,8 @@
 """The memory-bandwidth floor: bytes that a step must move, counted from shapes.
 
-Counted is what has to come from memory or go there however well the kernels are written; what a
-step makes and uses at once is not, where it fits into a cache. `benchmarks/README.md` explains
-every line.
+We count what must be read from or written to memory, however well the kernels are written. What a
+step produces and uses at once is not counted if it fits into a cache. `benchmarks/README.md`
+explains every line.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from graphfm.runs.run import Run
 from graphfm.training.settings import NUMBER_TYPES
 
 FLOAT = 4  # bytes of a number in arithmetic
-OFFSETS = 16  # of a node's neighbours: where they begin and end
+OFFSETS = 16  # where the neighbours of a node begin and end
 ID = 4  # of a neighbour
 SEED = 16  # of a training node: its id, its label
 PER_WEIGHT = 8 * FLOAT  # a weight, its gradient and Adam's two moments, each read and written
-SAMPLED = ("graphsage", "graphfm-ib")  # few rows, which stay in a cache between layers
-SPILLED = ("full", "gas", "graphfm-ob", "graphfm-delta")  # too many rows for that
+SAMPLED = ("graphsage", "graphfm-ib")  # few rows: they stay in a cache between layers
+SPILLED = ("full", "gas", "graphfm-ob", "graphfm-delta")  # too many rows for a cache
 COUNTED = {"sage": SAMPLED, "gcn": SPILLED}  # by network
 
 
 @dataclass(frozen=True)
 class StepBytes:
-    """Bytes of one step by what they are for."""
+    """The bytes of one step, by purpose."""
 
     structure: float = 0  # ids, offsets, labels
-    features: float = 0  # rows of features, and of their aggregates where those are known
+    features: float = 0  # rows of features, and of their precomputed aggregates
     histories: float = 0  # rows read and written
     hidden: float = 0  # hidden rows and their gradients, where they do not stay in a cache
-    weights: float = 0  # and gradients, and what Adam remembers
+    weights: float = 0  # weights, gradients and Adam's moments
 
     @property
     def total(self) -> float:
@@ -50,7 +50,7 @@ class StepBytes:
 
 @dataclass(frozen=True)
 class Reach:
-    """Of a step on parts of a graph, what shapes do not tell: how far its edges lead."""
+    """How far the edges of a step on parts of a graph lead, which shapes do not tell."""
 
     halo: float  # nodes outside that the parts read
     cut: float  # edges from there
@@ -58,17 +58,17 @@ class Reach:
 
 @dataclass(frozen=True)
 class _Widths:
-    """Of one layer, and what its rows are made of."""
+    """The widths of one layer, and how its rows are made."""
 
     into: int
     out: int
     depth: int
-    known: bool  # is its aggregate there before training?
+    known: bool  # whether its aggregate is computed before training
     last: bool
 
 
 def step_bytes(run: Run, graph: Graph, reach: Reach = Reach(0, 0)) -> StepBytes | None:
-    """What a step of `run` on `graph` must move; None of a method that is not counted here."""
+    """The bytes that a step of `run` must move; None for methods that are not counted here."""
     if run.method not in COUNTED.get(run.backbone, ()):
         return None
     settings, method = run.backbone_settings, METHODS[run.method](**run.method_settings)
@@ -93,9 +93,9 @@ def step_bytes(run: Run, graph: Graph, reach: Reach = Reach(0, 0)) -> StepBytes 
 
 
 def _sampled_layer(run: Run, graph: Graph, width: _Widths, part: LayerFootprint) -> StepBytes:
-    """Rows are gathered once, from features or histories; from there on they are at hand."""
+    """Rows are gathered once, from features or histories; then they are in a cache."""
     number = graph.x.element_size()
-    if width.known:  # beside it a node's own features
+    if width.known:  # the aggregate, and the node's own features
         return StepBytes(features=part.targets * width.into * 2 * number)
     first, momentum = width.depth == 0, run.method == "graphfm-ib"
     kept = NUMBER_TYPES[run.training.history].itemsize
@@ -110,10 +110,10 @@ def _sampled_layer(run: Run, graph: Graph, width: _Widths, part: LayerFootprint)
 def _spilled_layer(
     run: Run, graph: Graph, width: _Widths, targets: float, reach: Reach
 ) -> StepBytes:
-    """A row for every edge, there and back; every array of rows once for each who needs it."""
+    """A row for every edge, forward and backward; every array once for each use."""
     edges = graph.num_edges * targets / graph.num_nodes
     outputs = 2 * targets * width.out * FLOAT  # written; their gradient read
-    if width.known:  # read for the output, and once more for the weights' gradient
+    if width.known:  # read for the output, and again for the weights' gradient
         rows = (2 * targets + reach.halo) * width.into * graph.x.element_size()
         return StepBytes(features=rows, hidden=outputs) + _history(run, width, targets, reach)
     kind = graph.x.element_size() if width.depth == 0 else FLOAT
@@ -134,7 +134,7 @@ def _spilled_layer(
 
 
 def _history(run: Run, width: _Widths, targets: float, reach: Reach) -> StepBytes:
-    """What the halo's rows, and those left for later steps, cost beside the step's own."""
+    """The bytes of the halo's rows and of those kept for later steps."""
     kept = NUMBER_TYPES[run.training.history].itemsize
     back = StepBytes(
         structure=reach.halo * OFFSETS + reach.cut * ID, hidden=reach.cut * width.into * FLOAT

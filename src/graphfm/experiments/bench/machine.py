@@ -1,4 +1,4 @@
-"""The machine that the figures are of, and how fast its memory is."""
+"""The machine on which figures were measured, and how fast its memory is."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ REPEATS = 9
 
 @dataclass(frozen=True)
 class Machine:
-    """What a figure must be read with."""
+    """What one must know to read a figure."""
 
     device: str
     processor: str
     cores: int
     threads: int
     torch_version: str
-    bandwidth: float  # bytes a second, read and written, of a large copy
+    bandwidth: float  # bytes a second of a large copy, read and written
 
     @classmethod
     def of(cls, device: torch.device) -> Machine:
@@ -49,7 +49,7 @@ class Machine:
 
 
 def bandwidth(device: torch.device) -> float:
-    """Bytes a second of the fastest of some large copies, each read and each written one."""
+    """Bytes a second of the fastest of several large copies; bytes read and written both count."""
     num_bytes = min(COPIED[device.type], available_memory() // 8)
     source = torch.ones(num_bytes, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
@@ -64,7 +64,7 @@ def bandwidth(device: torch.device) -> float:
 
 
 def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # those we may use; not on every system
+    if hasattr(os, "sched_getaffinity"):  # the cores that we may use; not known on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

@@ -1,4 +1,4 @@
-"""What was found of one case."""
+"""What was measured of one case."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from graphfm.experiments.bench.case import Case
+from graphfm.experiments.bench.contender import Contender
 from graphfm.experiments.bench.floor import StepBytes
 from graphfm.experiments.bench.machine import Machine
 from graphfm.experiments.bench.meter import EpochCost
@@ -15,12 +16,25 @@ from graphfm.experiments.bench.meter import EpochCost
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Some epochs of one contender, after its first ones."""
+    """Some epochs of one contender, and the first ones apart."""
 
     name: str
+    note: str
     prepare_seconds: float
-    warmup: Sequence[EpochCost]  # with all that happens but once: what is compiled or captured
+    warmup: Sequence[EpochCost]  # includes what happens only once: compiling, capturing
     epochs: Sequence[EpochCost]
+
+    @classmethod
+    def of(
+        cls, contender: Contender, warmup: Sequence[EpochCost], epochs: Sequence[EpochCost]
+    ) -> Side:
+        return cls(
+            name=contender.name,
+            note=contender.note,
+            prepare_seconds=contender.prepare_seconds,
+            warmup=warmup,
+            epochs=epochs,
+        )
 
     @property
     def seconds(self) -> float:
@@ -36,7 +50,7 @@ class Side:
 
     @property
     def added_bytes(self) -> int | None:
-        """By an epoch, to what was there; a captured step allocated when it was captured."""
+        """What an epoch adds to memory; a captured step allocates when it is captured."""
         known = [epoch.added_bytes for epoch in self.epochs if epoch.added_bytes is not None]
         return max(known, default=None)
 
@@ -63,12 +77,12 @@ class Measurement:
     steps: float  # of an epoch
     ours: Side
     rival: Side | None
-    no_rival: str | None  # why there is none, where there should be
+    no_rival: str | None  # why there is none, although there should be
     floor: StepBytes | None  # of a step
 
     @property
     def ratios(self) -> list[float]:
-        """Our seconds by the rival's, of epochs that ran one after the other."""
+        """Our seconds divided by the rival's, for epochs that ran one after the other."""
         if self.rival is None:
             return []
         pairs = zip(self.ours.epochs, self.rival.epochs, strict=True)
@@ -80,29 +94,33 @@ class Measurement:
 
     @property
     def memory_ratio(self) -> float | None:
-        """What an epoch of ours adds to memory, by what one of the rival's does."""
+        """What an epoch of ours adds to memory, divided by what one of the rival's adds."""
         if self.rival is None or not self.rival.added_bytes or self.ours.added_bytes is None:
             return None
         return self.ours.added_bytes / self.rival.added_bytes
 
     @property
     def floor_seconds(self) -> float | None:
-        """Of an epoch, at the bandwidth that was measured."""
+        """The least time of an epoch, at the bandwidth that was measured."""
         if self.floor is None:
             return None
         return self.steps * self.floor.total / self.machine.bandwidth
 
     @property
     def floor_share(self) -> float | None:
-        """1 would be as fast as memory allows."""
+        """The least time divided by ours: 1 would be as fast as memory allows."""
         return None if self.floor_seconds is None else self.floor_seconds / self.ours.seconds
+
+    @property
+    def note(self) -> str:
+        """Which rival it was, or why there is none; empty where there should be none."""
+        if self.rival is not None:
+            return self.rival.note
+        return "" if self.no_rival is None else f"no rival: {self.no_rival}"
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "suite": self.suite,
-            "case": self.case.name,
-            "dataset": self.case.dataset,
-            "options": dict(self.case.options),
+            **self.case.to_json(self.suite, self.machine),
             "status": "measured",
             "steps": self.steps,
             "repeats": len(self.ours.epochs),
@@ -116,26 +134,5 @@ class Measurement:
             "floor_bytes_per_step": None if self.floor is None else asdict(self.floor),
             "floor_seconds": self.floor_seconds,
             "floor_share": self.floor_share,
-            "machine": asdict(self.machine),
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """A case that did not run, and why."""
-
-    suite: str
-    case: Case
-    machine: Machine
-    reason: str  # one line
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "suite": self.suite,
-            "case": self.case.name,
-            "dataset": self.case.dataset,
-            "options": dict(self.case.options),
-            "status": "failed",
-            "reason": self.reason,
-            "machine": asdict(self.machine),
+            "note": self.note,
         }

@@ -1,4 +1,4 @@
-"""Seconds and bytes of one epoch."""
+"""Measures the seconds and bytes of one epoch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from graphfm.experiments.bench.contender import Contender, synchronise
 from graphfm.memory import PeakMemory
 
-FORGET_PEAK = "5"  # what Linux wants to hear
+FORGET_PEAK = "5"  # tells Linux to reset the peak of resident memory
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class EpochCost:
 
     seconds: float
     peak_bytes: int  # allocated on a GPU; on a CPU, resident in the process
-    added_bytes: int | None  # of that, what was not there when the epoch began; a CPU's is unknown
+    added_bytes: int | None  # of that, added since the epoch began; unknown on a CPU
 
 
 def timed_epoch(contender: Contender) -> EpochCost:
-    """Train for one epoch and say what it took; evaluation is no part of it."""
+    """Train for one epoch, without evaluation, and return what it took."""
     device = contender.device
     synchronise(device)
     _forget_peak(device)
@@ -36,12 +36,12 @@ def timed_epoch(contender: Contender) -> EpochCost:
     synchronise(device)
     seconds = time.perf_counter() - started
     peak = memory.peak()
-    # a process keeps what it freed: resident memory says nothing of what one epoch needs
+    # A process keeps what it freed: its resident memory does not show what one epoch needs.
     return EpochCost(seconds, peak, None if before is None else peak - before)
 
 
 def _forget_peak(device: torch.device) -> None:
-    """Let the peak of resident memory begin anew; where the system refuses, it is the process's."""
+    """Reset the peak of resident memory; where the system refuses, it is that of the process."""
     if device.type == "cpu":
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text(FORGET_PEAK)

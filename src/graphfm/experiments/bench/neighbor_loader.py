@@ -1,4 +1,4 @@
-"""The rival where PyG's compiled sampler is not there: a neighbour loader in NumPy."""
+"""A neighbour loader in NumPy, the rival where PyG's compiled sampler is not installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class LoadedBatch:
-    """What a step of the rival reads: node ids of the first layer's sources, seeds first."""
+    """What a step of the rival reads; `ids` are the first layer's sources, seeds first."""
 
     ids: Tensor
     hops: tuple[Hop, ...]  # input layer first
@@ -40,9 +40,9 @@ class LoadedBatch:
 class NeighborLoader:
     """Batches as the common loaders make them: no neighbour twice, no node twice.
 
-    `fanout[k]` neighbours of each target of layer k + 1, drawn without replacement (Floyd's way,
-    one column of picks at a time); of a node that occurs more than once one copy is kept. All of
-    it is vectorised, and nodes are told apart by a mark in an array, so that nothing is sorted.
+    Each target of layer k + 1 gets `fanout[k]` neighbours without replacement (Floyd's algorithm,
+    one column of picks at a time). A node that occurs more than once is kept once. Everything is
+    vectorised, and duplicates are found through an array of marks, so that nothing is sorted.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class NeighborLoader:
             yield self.sample(order[begin : begin + self.batch_size])
 
     def sample(self, seeds: Ids) -> LoadedBatch:
-        """The neighbourhood of some nodes, from the last layer to the first."""
+        """Sample the neighbourhood of some nodes, from the last layer to the first."""
         ids, hops = seeds, list[Hop]()
         for fanout in reversed(self.fanout):
             neighbors, count = self._pick(ids, fanout)
@@ -71,7 +71,7 @@ class NeighborLoader:
         return LoadedBatch(torch.from_numpy(ids), tuple(hops), seeds.size)
 
     def _pick(self, ids: Ids, fanout: int) -> tuple[Ids, Ids]:
-        """At most `fanout` distinct neighbours of each node, node after node; and how many."""
+        """Pick at most `fanout` distinct neighbours of each node; return them and their counts."""
         first = self.indptr[ids]
         degree = self.indptr[ids + 1] - first
         slot = np.tile(np.arange(fanout), (ids.size, 1))
@@ -82,7 +82,7 @@ class NeighborLoader:
         return self.indices[(first[:, None] + slot)[taken]].astype(np.int64), count
 
     def _distinct(self, degree: Ids, fanout: int) -> Ids:
-        """[rows, fanout] different numbers below each row's degree, all sets alike in chance."""
+        """[rows, fanout] distinct numbers below each row's degree, every set equally likely."""
         picks = np.empty((degree.size, fanout), dtype=np.int64)
         for column in range(fanout):
             last = degree - fanout + column
@@ -92,7 +92,7 @@ class NeighborLoader:
         return picks
 
     def _merge(self, ids: Ids, neighbors: Ids) -> tuple[Ids, Ids]:
-        """Distinct nodes with `ids` first, and where among them each neighbour stands."""
+        """The distinct nodes with `ids` first, and the position of each neighbour among them."""
         place = self.place
         place[neighbors] = np.arange(neighbors.size)
         place[ids] = -1

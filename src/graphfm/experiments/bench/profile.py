@@ -1,4 +1,4 @@
-"""Where the time of a step goes."""
+"""Profiles a step: where its time goes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 15
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel on a GPU, an operator on a CPU; its own time, without what it calls."""
+    """A kernel on a GPU or an operator on a CPU, with its own time, without what it calls."""
 
     name: str
     calls: float  # a step
@@ -33,8 +33,8 @@ class StepProfile:
     """The parts of a step, the slowest first."""
 
     case: Case
-    seconds: float  # of a step, while nothing was recorded
-    busy: float  # of a step, in all parts together
+    seconds: float  # of a step, without the profiler
+    busy: float  # of a step, all parts together
     calls: float  # of all parts
     parts: Sequence[Part]
 
@@ -50,11 +50,11 @@ class StepProfile:
 
 
 def profile_step(case: Case, graph: Graph) -> StepProfile:
-    """Train some steps, time some more, then record as many."""
+    """Train some steps, time as many, then record as many."""
     case = replace(case, options={**case.options, "steps_per_epoch": STEPS})
     ours = Ours(case.run(), graph, case.without)
     ours.epoch()
-    steps = float(ours.trainer.touched["steps"])  # fewer, where an epoch has fewer
+    steps = float(ours.trainer.touched["steps"])  # an epoch may have fewer than STEPS
     synchronise(ours.device)
     started = time.perf_counter()
     ours.epoch()

@@ -1,4 +1,4 @@
-"""The rival proper: PyG's NeighborLoader and SAGEConv."""
+"""The rival that people use: PyG's NeighborLoader and SAGEConv."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from graphfm.errors import InputError
-from graphfm.experiments.bench.rival import LoaderRival
+from graphfm.experiments.bench.rival import LoaderRival, TooSlow
 
 
 def has_pyg() -> bool:
-    """Is PyG here, with a compiled sampler that loads?"""
+    """Whether PyG is installed with a compiled sampler that loads."""
     if find_spec("torch_geometric") is None:
         return False
     from torch_geometric import typing
@@ -30,13 +30,16 @@ class PyGRival(LoaderRival):
 
     With pyg-lib a layer computes only what the next one reads (`trim_to_layer`); torch-sparse does
     not say which rows those are, and every layer then computes all of them, as in PyG's examples.
+
+    Workers are spawned, not forked: this process holds CUDA and threads that compile kernels, and a
+    fork copies their locks in whatever state they are. `close` ends the workers.
     """
 
     def make_network(self, widths: list[int]) -> nn.Module:
         if not has_pyg():
             raise InputError(
-                "PyG or its compiled sampler is not installed; install torch_geometric and "
-                "pyg-lib to have the rival"
+                "PyG's compiled sampler is not installed; install torch_geometric and pyg-lib to "
+                "compare with PyG"
             )
         from torch_geometric import typing
         from torch_geometric.nn import SAGEConv
@@ -53,21 +56,36 @@ class PyGRival(LoaderRival):
 
         indptr, indices = self.graph.indptr.cpu(), self.graph.indices.cpu().long()
         targets = torch.arange(self.graph.num_nodes).repeat_interleave(indptr.diff())
-        edges = torch.stack([indices, targets])
-        data = Data(edge_index=edges, num_nodes=self.graph.num_nodes)
+        data = Data(
+            edge_index=torch.stack([indices, targets]), num_nodes=self.graph.num_nodes
+        )  # fmt: skip
         workers = min(workers, os.cpu_count() or 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch-sparse is deprecated, and still the sampler
-            batches: Iterable[Any] = NeighborLoader(
+            loader: Any = NeighborLoader(
                 data,
                 num_neighbors=list(reversed(fanout)),
                 input_nodes=ids.cpu(),
                 batch_size=batch_size,
                 shuffle=True,
-                num_workers=workers,
-                persistent_workers=workers > 0,
+                **worker_options(workers, self.limit),
             )
+        # The sampler has its own copy of the edges. Each worker would receive these too.
+        loader.data = Data(edge_index=torch.empty(2, 0).long(), num_nodes=self.graph.num_nodes)
+        batches: Iterable[Any] = loader
         return batches
+
+    def epoch(self) -> float:
+        try:
+            return super().epoch()
+        except RuntimeError as error:
+            if "DataLoader timed out" in str(error):
+                raise TooSlow(f"no batch came for {self.limit:g} s") from None
+            raise
+
+    def close(self) -> None:
+        """Shut the workers down; persistent ones would run beside every later case."""
+        close_workers(self.batches)
 
     def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
         from torch_geometric.utils import trim_to_layer
@@ -83,3 +101,24 @@ class PyGRival(LoaderRival):
             h = layer(h, edges)
             h = h if layer is layers[-1] else h.relu()
         return h[: batch.batch_size], ids[: batch.batch_size]
+
+
+def worker_options(workers: int, seconds: float) -> dict[str, Any]:
+    """Options of torch's DataLoader for workers; a batch may take at most so many seconds."""
+    if workers == 0:
+        return {"num_workers": 0}
+    return {
+        "num_workers": workers,
+        "persistent_workers": True,
+        "multiprocessing_context": "spawn",
+        "timeout": seconds,
+    }
+
+
+def close_workers(loader: Any) -> None:
+    """End the processes of a DataLoader at once; torch itself does so when nothing refers to it."""
+    iterator = getattr(loader, "_iterator", None)
+    inner: Any = getattr(iterator, "iterator", iterator)  # PyG wraps torch's iterator
+    if hasattr(inner, "_shutdown_workers"):
+        inner._shutdown_workers()
+        loader._iterator = None

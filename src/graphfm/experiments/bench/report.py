@@ -2,75 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from graphfm.experiments.bench.measurement import Measurement, Side
 from graphfm.experiments.bench.profile import SHOWN, StepProfile
+from graphfm.experiments.outcome import as_number
+from graphfm.experiments.tables import BELOW, Column, Table
 from graphfm.memory import size
 
-LONGEST = 60  # characters of a kernel's name
+LONGEST = 48  # characters of a kernel's name
+COLUMNS = (
+    Column("dataset", left=True, names_row=True, heads=True),
+    Column("method", left=True, names_row=True),
+    Column("epoch, s"),
+    Column("min to max", rank=6),
+    Column("warm-up, s", rank=5),
+    Column("rival, s", rank=2),
+    Column("ratio"),
+    Column("its spread", rank=8),
+    Column("peak", rank=3),
+    Column("an epoch's", rank=7),
+    Column("of rival's", rank=10),
+    Column("floor, s", rank=9),
+    Column("of floor", rank=1),
+    Column("note", left=True, place=BELOW),
+)
 
 
-def table(measured: Sequence[Measurement]) -> list[list[str]]:
-    """Cells as text, the header first."""
-    header = [
-        "dataset", "method", "epoch, s", "min to max", "warm-up, s", "rival, s", "ratio",
-        "its spread", "peak", "an epoch's", "of rival's", "floor, s", "of floor", "note",
-    ]  # fmt: skip
-    return [header, *(_row(one) for one in measured)]
+def bench_table(records: Sequence[Mapping[str, Any]], caption: str = "") -> Table:
+    """A row for each case that was measured; `records` are as `Measurement.to_json` makes them."""
+    return Table(COLUMNS, tuple(_row(record) for record in records), caption)
 
 
-def _row(one: Measurement) -> list[str]:
-    ratio, rival = one.ratio, one.rival
-    added, share = one.ours.added_bytes, one.memory_ratio
-    return [
-        one.case.dataset,
-        one.case.name,
-        _seconds(one.ours.seconds),
-        _spread(one.ours),
-        _seconds(one.ours.warmup_seconds),
-        "-" if rival is None else _seconds(rival.seconds),
-        "-" if ratio is None else f"{ratio:.3g}",
-        "-" if ratio is None else f"{min(one.ratios):.3g} to {max(one.ratios):.3g}",
-        size(one.ours.peak_bytes),
+def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    rival, added = record["rival"], record["epoch_bytes"]
+    return (
+        record["dataset"],
+        record["case"],
+        _seconds(record["seconds"]),
+        _range(record["seconds_min"], record["seconds_max"]),
+        _seconds(record["warmup_seconds"]),
+        "-" if rival is None else _seconds(rival["seconds"]),
+        as_number(record["ratio"], ".3g"),
+        "-" if rival is None else _range(record["ratio_min"], record["ratio_max"]),
+        size(record["peak_bytes"]),
         "-" if added is None else size(added),
-        "-" if share is None else f"{share:.2f}",
-        "-" if one.floor_seconds is None else _seconds(one.floor_seconds),
-        "-" if one.floor_share is None else f"{one.floor_share:.1%}",
-        _note(one),
-    ]
+        as_number(record["memory_ratio"], ".2f"),
+        as_number(record["floor_seconds"], ".3g"),
+        as_number(record["floor_share"], ".1%"),
+        record["note"],
+    )
 
 
-def _note(one: Measurement) -> str:
-    if one.rival is not None:
-        return f"against {one.rival.name}"
-    return "" if one.no_rival is None else f"no rival: {one.no_rival}"
-
-
-def _spread(side: Side) -> str:
-    seconds = [epoch.seconds for epoch in side.epochs]
-    return f"{_seconds(min(seconds))} to {_seconds(max(seconds))}"
+def _range(low: float, high: float) -> str:
+    return f"{_seconds(low)} to {_seconds(high)}"
 
 
 def _seconds(value: float) -> str:
     return f"{value:.3g}"
 
 
-def profile_table(found: StepProfile) -> list[list[str]]:
-    """The slowest parts, the rest as one line, and all of them."""
-    header = ["row", "calls/step", "ms/step", "share"]
-    body = [
-        [_short(part.name), f"{part.calls:.1f}", f"{part.seconds * 1e3:.3f}", f"{part.share:.1%}"]
+def profile_table(found: StepProfile) -> Table:
+    """The slowest parts of a step, the rest as one row, and all of them together."""
+    columns = (
+        Column("row", left=True),
+        Column("calls/step"),
+        Column("ms/step"),
+        Column("share"),
+    )
+    rows = [
+        (_short(part.name), f"{part.calls:.1f}", f"{part.seconds * 1e3:.3f}", f"{part.share:.1%}")
         for part in found.parts[:SHOWN]
     ]
     rest = found.parts[SHOWN:]
     if rest:
         calls, seconds = sum(p.calls for p in rest), sum(p.seconds for p in rest)
-        name = f"{len(rest)} others"
         share = sum(p.share for p in rest)
-        body.append([name, f"{calls:.1f}", f"{seconds * 1e3:.3f}", f"{share:.1%}"])
-    body.append(["all", f"{found.calls:.1f}", f"{found.busy * 1e3:.3f}", "100.0%"])
-    return [header, *body]
+        name = f"{len(rest)} others"
+        rows.append((name, f"{calls:.1f}", f"{seconds * 1e3:.3f}", f"{share:.1%}"))
+    rows.append(("all", f"{found.calls:.1f}", f"{found.busy * 1e3:.3f}", "100.0%"))
+    return Table(columns, tuple(rows), profile_title(found))
 
 
 def profile_title(found: StepProfile) -> str:

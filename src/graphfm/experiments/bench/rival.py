@@ -1,4 +1,4 @@
-"""Who GraphFM is held against: a neighbour loader with SAGE layers, or full batch."""
+"""Rivals that train SAGE layers with a neighbour loader."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ from graphfm.samplers.seeds import one_per_layer
 from graphfm.training.setup import seeded
 
 
+class TooSlow(RuntimeError):  # noqa: N818
+    """An epoch of the rival took longer than it may."""
+
+
 class LoaderRival(Contender):
     """The usual loop: a loader on the CPU, rows gathered for each batch, Adam."""
+
+    limit = 300.0  # seconds that an epoch may take
 
     def __init__(self, run: Run, graph: Graph, workers: int = 0) -> None:
         started = time.perf_counter()
@@ -48,7 +54,7 @@ class LoaderRival(Contender):
     def make_loader(
         self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
     ) -> Iterable[Any]:
-        """Whatever gives the batches of an epoch; `fanout` begins with the input layer's."""
+        """Make what gives the batches of an epoch; `fanout` begins with the input layer's."""
 
     @abstractmethod
     def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
@@ -57,7 +63,10 @@ class LoaderRival(Contender):
     def epoch(self) -> float:
         self.network.train()
         total, count = torch.zeros((), device=self.device), 0
+        started = time.monotonic()
         for batch in self.batches:
+            if time.monotonic() - started > self.limit:
+                raise TooSlow(f"an epoch took more than {self.limit:g} s")
             out, ids = self.logits(batch)
             loss = self._loss(out, self.graph.y[ids])
             self.optimizer.zero_grad()
@@ -78,6 +87,13 @@ class NumpyRival(LoaderRival):
 
     name = "NumPy neighbour loader (written for this benchmark)"
 
+    @property
+    def note(self) -> str:
+        return (
+            "PyG's compiled sampler is not installed; compared with a NumPy loader written for "
+            "this benchmark"
+        )
+
     def make_network(self, widths: list[int]) -> nn.Module:
         return nn.ModuleList(_Layer(*pair) for pair in pairwise(widths))
 
@@ -97,7 +113,7 @@ class NumpyRival(LoaderRival):
 
 
 class _Layer(nn.Module):
-    """PyG's SAGEConv with the mean, on what was the fastest kernel for it: a CSR product."""
+    """PyG's SAGEConv with the mean, by the fastest kernel that we found for it: a CSR product."""
 
     def __init__(self, in_width: int, out_width: int) -> None:
         super().__init__()
@@ -118,7 +134,7 @@ class _Layer(nn.Module):
 
 
 def some_train_ids(graph: Graph, most: int) -> Tensor:
-    """Training nodes, at most so many at random (0: all): a short epoch has as many steps."""
+    """Training nodes, at most `most` at random (0: all), so that both sides take as many steps."""
     ids = graph.train_mask.nonzero().squeeze(1)
     chosen = torch.randperm(ids.numel(), device=ids.device)[: most or ids.numel()]
     return ids[chosen]

@@ -1,115 +1,106 @@
-"""Cases one after the other, each against its rival in turns."""
+"""Runs the cases of a suite, one after the other, in this process."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from statistics import fmean
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from graphfm.data.graph import Graph
-from graphfm.errors import InputError
 from graphfm.experiments.bench.case import Case
-from graphfm.experiments.bench.contender import Contender, Ours
-from graphfm.experiments.bench.floor import Reach, step_bytes
 from graphfm.experiments.bench.machine import Machine
-from graphfm.experiments.bench.measurement import Failure, Measurement, Side
-from graphfm.experiments.bench.meter import timed_epoch
-from graphfm.memory import is_out_of_memory
+from graphfm.experiments.bench.report import bench_table
+from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, measure, reason
+from graphfm.experiments.cell import Cell
+from graphfm.experiments.outcome import FAILED, FINISHED, Outcome
+from graphfm.experiments.runner import Observer, run_cells
+from graphfm.experiments.store import MemoryStore, Store, memory_store
+from graphfm.experiments.tables import write_tables
+from graphfm.runs.provenance import machine as machine_of
+from graphfm.runs.provenance import versions
 
-WARM_UP = 2  # epochs; a last batch that is smaller is captured in the second
-REPEATS = 7
-CAUGHT = (InputError, ImportError, MemoryError, RuntimeError)  # which end a case, not a suite
-
-
-class Graphs:
-    """The graph of the case at hand; cases in a row that share one need not make it again."""
-
-    def __init__(self) -> None:
-        self.key: tuple[str, str, str] | None = None
-        self.graph: Graph | None = None
-
-    def __call__(self, case: Case) -> Graph:
-        key = (case.dataset, case.device, case.run().training.features)
-        if self.graph is None or key != self.key:
-            self.graph = None  # before the next one needs the room
-            free_memory()
-            self.key, self.graph = key, case.graph()
-        return self.graph
+Record = Mapping[str, Any]  # a case as one line of JSON
 
 
-def measure_all(
-    suite: str, cases: Sequence[Case], machine: Machine, repeats: int = REPEATS
-) -> Iterator[Measurement | Failure]:
-    """Measure each case; one that cannot run is a line, and the next goes on."""
+def run_suite(
+    suite: str,
+    cases: Sequence[Case],
+    machine: Machine,
+    repeats: int = REPEATS,
+    out: Path | None = None,
+    *,
+    observer: Observer | None = None,
+) -> Iterator[Record]:
+    """Measure each case and yield its record; a case that cannot run is a record that says why.
+
+    With `out`, records and tables are kept in that folder, and what it holds already is not
+    measured again, but yielded first.
+    """
+    cells = [_cell(case, repeats) for case in cases]
+    by_key = {cell.key: case for cell, case in zip(cells, cases, strict=True)}
     graphs = Graphs()
-    for case in cases:
+
+    def run_case(cell: Cell) -> Outcome:
         free_memory()
+        case = by_key[cell.key]
         try:
-            yield measure(suite, case, graphs(case), machine, repeats)
+            found = measure(suite, case, graphs(case), machine, repeats)
         except CAUGHT as error:
-            yield Failure(suite=suite, case=case, machine=machine, reason=reason(error))
+            return Outcome(status=FAILED, error=reason(error))
+        return Outcome(status=FINISHED, measured=found.to_json())
+
+    def records(store: MemoryStore) -> dict[str, Record]:
+        return {
+            key: _record(suite, case, machine, store.outcomes[key])
+            for key, case in by_key.items()
+            if key in store.outcomes
+        }
+
+    with _store(out, suite, repeats, machine) as store:
+        done = {key: record for key, record in records(store).items() if _is_measured(record)}
+        yield from done.values()
+        for cell, _ in run_cells(cells, store, run_case, observer):
+            found = records(store)
+            if out is not None:
+                measured = [record for record in found.values() if _is_measured(record)]
+                write_tables(out, bench_table(measured, f"suite {suite}, {machine}"))
+            yield found[cell.key]
 
 
-def measure(
-    suite: str, case: Case, graph: Graph, machine: Machine, repeats: int = REPEATS
-) -> Measurement:
-    """The first epochs of each side apart, then epochs of both in turns."""
-    run = case.run()
-    ours, no_rival = Ours(run, graph, case.without), None
-    sides: list[Contender] = [ours]
-    try:
-        if (rival := case.make_rival(graph)) is not None:
-            sides.append(rival)
-    except (InputError, ImportError) as error:
-        no_rival = reason(error)
-    warmup = [[timed_epoch(side) for side in sides] for _ in range(WARM_UP)]
-    steps = ours.trainer.touched["steps"] / WARM_UP
-    epochs = [[timed_epoch(side) for side in sides] for _ in range(repeats)]
-    measured = [
-        Side(
-            name=side.name,
-            prepare_seconds=side.prepare_seconds,
-            warmup=[turn[number] for turn in warmup],
-            epochs=[turn[number] for turn in epochs],
-        )
-        for number, side in enumerate(sides)
-    ]
-    return Measurement(
-        suite=suite,
-        case=case,
-        machine=machine,
-        steps=steps,
-        ours=measured[0],
-        rival=measured[1] if len(measured) > 1 else None,
-        no_rival=no_rival,
-        floor=step_bytes(run, graph, reach(ours)),
-    )
+def summarise(outcome: Outcome) -> str:
+    """The outcome of a case as one line: our time, and how that compares with which rival."""
+    record = outcome.measured
+    if record is None:
+        return f"failed: {outcome.error}"
+    text = f"{record['seconds']:.3g} s an epoch"
+    if record["ratio"] is not None:
+        return f"{text}, {record['ratio']:.3g} times the rival's; rival: {record['rival']['name']}"
+    return f"{text}; {record['note']}" if record["note"] else text
 
 
-def reach(ours: Ours) -> Reach:
-    """How far the parts of a graph reach beyond themselves, on average over an epoch's batches."""
-    sampler, rng = ours.trainer.method.sampler, torch.Generator(ours.trainer.graph.device)
-    if "from_halo" not in sampler.views:
-        return Reach(0, 0)
-    halo, cut = list[int](), list[int]()
-    for seeds in sampler.epoch(rng):
-        block = sampler.sample(seeds, rng).blocks[0]
-        halo.append(block.num_src - block.num_dst)
-        cut.append(int((block.edges.col >= block.num_dst).sum()))
-    return Reach(halo=fmean(halo), cut=fmean(cut))
+def _cell(case: Case, repeats: int) -> Cell:
+    """A case may have the run of another one, but then another name or rival."""
+    rival = f"{case.rival} with {case.workers} workers" if case.rival else "nothing"
+    measure = f"bench: {case.name} against {rival}, {repeats} times"
+    return Cell(case.run(), f"{case.dataset}, {case.name}", measure)
 
 
-def free_memory() -> None:
-    """Give back what the case before has left."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def _store(
+    out: Path | None, suite: str, repeats: int, machine: Machine
+) -> AbstractContextManager[MemoryStore]:
+    if out is None:
+        return memory_store()
+    settings = {"versions": versions(), "machine": machine_of(torch.device(machine.device))}
+    return Store.open(out, settings, {"suite": suite, "repeats": repeats})
 
 
-def reason(error: BaseException) -> str:
-    """An error as one line."""
-    if is_out_of_memory(error):
-        return "there is not enough memory"
-    return " ".join(str(error).split()) or type(error).__name__
+def _record(suite: str, case: Case, machine: Machine, outcome: Outcome) -> Record:
+    if outcome.measured is not None:
+        return outcome.measured
+    return {**case.to_json(suite, machine), "status": "failed", "reason": outcome.error}
+
+
+def _is_measured(record: Record) -> bool:
+    return bool(record["status"] == "measured")

@@ -11,7 +11,7 @@ from graphfm.kernels.backend import PARTS as SWITCHES
 
 SAGE = {"backbone": "sage", "layers": 2, "hidden": 256, "batch_size": 512, "dropout": 0.0}
 GCN = {"backbone": "gcn", "layers": 3, "hidden": 256, "dropout": 0.0, "deterministic": False}
-# Random parts have the largest halo there can be, and cost nothing to make.
+# Random parts have the largest halo that is possible, and cost nothing to make.
 PARTS = {"parts": 150, "parts_per_batch": 10, "partition": "random"}
 
 
@@ -30,7 +30,7 @@ def _sampled(
 
 
 def _clustered(method: str, precision: str) -> Case:
-    """A method that takes parts of the graph, against one full-batch pass."""
+    """A method that trains on parts of the graph, against one full-batch pass."""
     options = {**GCN, **PARTS, "method": method, "precision": precision}
     return Case(
         name=f"{method}, precision {precision}",

@@ -1,4 +1,4 @@
-"""The pictures of a comparison."""
+"""Draws the pictures of a comparison."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from graphfm.experiments.compare.row import Row
 from graphfm.experiments.compare.sweep import Sweep, Value
 
 MARKERS = "osD^vP*X"
-PANELS = (  # of the score against what, in which unit
+PANELS = (  # a field of the score, its unit, the label of its axis
     ("seconds_to_best", 1.0, "seconds of training to the best epoch"),
     ("peak_bytes", 2.0**20, "peak memory, MiB"),
 )
-PALETTES = {"tab10": 10, "Dark2": 8}  # none too pale for a thin line on white
+PALETTES = {"tab10": 10, "Dark2": 8}  # colours that show as a thin line on white
 BAND = 0.15  # opacity
 
 
 def draw_comparison(rows: Sequence[Row], title: str, path: Path) -> list[list[Box]]:
-    """Score against time and against memory, a named point per method; as PNG.
+    """Draw the score against time and against memory, a named point per method, as PNG.
 
-    Where an option was swept, a method's values are joined and its best one bears the name.
+    Where an option was swept, a method's values are joined and the best one carries the name.
     Returns where the names are, by panel.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -37,7 +37,7 @@ def draw_comparison(rows: Sequence[Row], title: str, path: Path) -> list[list[Bo
     panels[0].set_ylabel(_score_name(rows))
     figure.suptitle(title, fontsize=10)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # names are placed by the pixel: nothing may move now
+    figure.set_layout_engine("none")  # names are placed by the pixel: nothing may move from here on
     placed = [_add_names(axes, rows, *panel) for axes, panel in zip(panels, PANELS, strict=True)]
     figure.savefig(path, format="png")
     return placed
@@ -65,7 +65,7 @@ def _add_names(axes: Any, rows: Sequence[Row], name: str, unit: float, _: str) -
 
 
 def draw_sweep(rows: Sequence[Row], sweep: Sweep, title: str, path: Path) -> None:
-    """Score against the swept value, a line and a band per method; as PNG (the paper's Figure 2).
+    """Draw the score against the swept value, a line and a band per method (the paper's Figure 2).
 
     A method that does not take the option is a level line.
     """
@@ -87,7 +87,7 @@ def draw_sweep(rows: Sequence[Row], sweep: Sweep, title: str, path: Path) -> Non
 
 
 def _places(sweep: Sweep) -> dict[Value, float]:
-    """Where on the axis each value lies: numbers where they are, names side by side."""
+    """Where each value lies on the axis: numbers at their value, names side by side."""
     numbers = [v for v in sweep.values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < len(sweep.values):
         return {value: float(place) for place, value in enumerate(sweep.values)}
@@ -105,7 +105,7 @@ def _draw_line(
     means = [(row.score or 0, row.score_std or 0) for row in rows]
     if rows[0].value is None:
         axes.axhline(means[0][0], color=color, linestyle="--", linewidth=1, label=method)
-        return  # without a band: those of many methods would cover all lines
+        return  # without a band: many level bands would cover all lines
     x = [place[row.value] for row in rows if row.value is not None]
     line = sorted(zip(x, means, strict=True))
     x, y = [at for at, _ in line], [mean for _, (mean, _) in line]
@@ -115,7 +115,7 @@ def _draw_line(
 
 
 def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Those rows that have a score."""
+    """The rows that have a score, by method."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.scores:
@@ -124,7 +124,7 @@ def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _styles() -> Any:
-    """Colours and markers, no pair twice for a long while."""
+    """Pairs of a colour and a marker; no pair repeats for 72 methods."""
     from matplotlib import colormaps
 
     colors = [colormaps[name](n) for name, count in PALETTES.items() for n in range(count)]
@@ -132,7 +132,7 @@ def _styles() -> Any:
 
 
 def _scale_x(axes: Any, values: Sequence[float]) -> None:
-    """Logarithmic where values differ eightfold: small ones would be a heap at the left."""
+    """Use a logarithmic axis where values differ eightfold: small ones would lie in a heap."""
     if min(values) > 0 and max(values) / min(values) >= 8:
         axes.set_xscale("log")
 

@@ -1,19 +1,21 @@
-"""Which trainings a comparison consists of."""
+"""Decides which trainings a comparison consists of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.experiments.cell import Cell
-from graphfm.experiments.compare.entry import Entry
+from graphfm.experiments.cell import Cell, in_turns
+from graphfm.experiments.compare.row import Entry, Row
 from graphfm.experiments.compare.sweep import Sweep, Value
+from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, backbone_of, known_name, options_of, pick_device
+from graphfm.training.settings import Training
 
 ENDLESS = 10**6  # epochs of a training that ends by the clock
 SET_ELSEWHERE = {
@@ -28,10 +30,11 @@ SET_ELSEWHERE = {
 class Plan:
     """Every method, value and seed, settled and checked before anything is trained."""
 
-    shared: Run  # full batch, with the settings that all have in common
+    shared: Run  # full batch, with the settings that all methods have in common
     entries: tuple[Entry, ...]
     seeds: int
     sweep: Sweep | None
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by method
 
     @classmethod
     def make(
@@ -49,9 +52,9 @@ class Plan:
         device: str = "auto",
         **options: Any,
     ) -> Plan:
-        """The plan for names and flat options, as on the command line; None is not given.
+        """Make a plan from names and flat options, as on the command line; None is not given.
 
-        `options` are for all methods; `own` has those of one method, such as
+        `options` are for all methods; `own` has those of single methods, such as
         `{"graphsage": {"fanout": (2, 2)}}`.
         """
         names = _method_names(methods)
@@ -72,14 +75,16 @@ class Plan:
             for value in _values(name, shared.backbone, sweep)
         )
         _check_values(entries)
-        return cls(shared=shared, entries=entries, seeds=seeds, sweep=sweep)
+        return cls(shared=shared, entries=entries, seeds=seeds, sweep=sweep, own=own)
 
     @property
-    def cells(self) -> list[tuple[Entry, Cell]]:
+    def cells(self) -> list[Cell]:
         """In the order to run them: each method once before any a second time."""
-        by_seed = zip(*(entry.cells for entry in self.entries if entry.cells), strict=True)
-        filled = [entry for entry in self.entries if entry.cells]
-        return [pair for cells in by_seed for pair in zip(filled, cells, strict=True)]
+        return in_turns(self.entries)
+
+    def rows(self, outcomes: Mapping[str, Outcome]) -> list[Row]:
+        """The table, as far as there are outcomes."""
+        return [Row.make(entry, outcomes, self.shared) for entry in self.entries]
 
     def settings(self, graph: Graph) -> dict[str, Any]:
         """All that must be the same for cells to stand in one table."""
@@ -100,6 +105,12 @@ class Plan:
             "machine": machine(graph.device),
         }
 
+    def defaults(self) -> dict[str, Any]:
+        """What a folder means that does not mention a training setting: the default of today."""
+        training = asdict(Training())
+        del training["seed"]
+        return {"training": training}
+
     def asked(self) -> dict[str, Any]:
         """What may change from one start to the next."""
         return {
@@ -118,7 +129,7 @@ def _method_names(methods: str | Sequence[str]) -> list[str]:
     for name in names:
         known_name("method", name, METHODS)
     if not names:
-        raise InputError("no method was given; name some, or give all")
+        raise InputError("no method was given; name some, or write all")
     return list(dict.fromkeys(names))
 
 
@@ -126,7 +137,7 @@ def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
     if seconds is None:
         return {"epochs": 100 if epochs is None else epochs}
     if epochs is not None:
-        raise InputError("there are two budgets, in epochs and in seconds; give one of them")
+        raise InputError("there are two budgets, in epochs and in seconds; give only one of them")
     if not seconds > 0:
         raise InputError(f"budget_seconds is {seconds}; expected a number above 0")
     return {"epochs": ENDLESS, "max_seconds": float(seconds)}
@@ -136,10 +147,12 @@ def _check_sweep(sweep: Sweep, names: Iterable[str], backbone: str, given: dict[
     if sweep.name in SET_ELSEWHERE:
         raise InputError(f"{sweep.name} cannot be swept; {SET_ELSEWHERE[sweep.name]} sets it")
     if sweep.name in given:
-        raise InputError(f"{sweep.name} is swept, and {given[sweep.name]} besides; give one")
+        raise InputError(
+            f"{sweep.name} is swept and also set to {given[sweep.name]}; give only one of the two"
+        )
     if not any(_takes(name, backbone, sweep.name) for name in names):
         raise InputError(
-            f"{sweep.name} is no setting of backbone {backbone} or of {', '.join(names)}; "
+            f"{sweep.name} is not a setting of backbone {backbone} or of {', '.join(names)}; "
             "sweep one that 'graphfm train --help' lists for them"
         )
 
@@ -186,7 +199,7 @@ def _entry(
 
 
 def _check_values(entries: Iterable[Entry]) -> None:
-    """A value that nobody takes is a slip; one that some do not take is a row that says so."""
+    """Refuse a value that no method takes; one that only some refuse becomes a row with a note."""
     by_value: dict[str, list[Entry]] = {}
     for entry in entries:
         by_value.setdefault(repr(entry.value), []).append(entry)

@@ -1,4 +1,4 @@
-"""Names beside points, where they hide neither each other nor the points."""
+"""Places names beside points so that they hide neither each other nor the points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 RINGS = (8, 16, 28, 42, 60, 84, 115, 150)  # distances to try, in pixels
 ANGLES = [math.tau * step / 16 for step in range(16)]
 AROUND_POINT, AROUND_BAR = 6, 2  # pixels that a label keeps from points and error bars
-FAR = 20  # pixels from which a line leads to the point
+FAR = 20  # pixels: a label farther away is joined to its point by a line
 COLOR = "#222222"
 
 
@@ -24,7 +24,7 @@ class Box:
     top: float
 
     def overlap(self, other: Box) -> float:
-        """The area in common."""
+        """The area that both cover."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(width, 0.0) * max(height, 0.0)
@@ -64,7 +64,7 @@ def add_labels(
 
 
 def _best(x: float, y: float, width: float, height: float, frame: Box, taken: Sequence[Box]) -> Box:
-    """Of the places around (x, y) the one that hides least; of equals the nearest."""
+    """The place around (x, y) that hides least; among equals the nearest."""
 
     def cost(box: Box) -> float:
         outside = box.area - box.overlap(frame)
@@ -93,7 +93,7 @@ def _around(x: float, low: float, high: float, distance: float) -> Box:
 
 
 def _lead(axes: Any, point: tuple[float, float], box: Box) -> None:
-    """A thin line from a label to its point, where they are far apart."""
+    """Draw a thin line from a label to its point where they are far apart."""
     x, y = point
     near = min(max(x, box.left), box.right), min(max(y, box.bottom), box.top)
     if math.dist(point, near) < FAR:

@@ -1,68 +1,67 @@
-"""The table as text, Markdown and CSV, and the pictures beside it."""
+"""The table of a comparison, and the files in its folder."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from graphfm.experiments.compare.plan import Plan
 from graphfm.experiments.compare.row import MEANS, Row
+from graphfm.experiments.compare.sweep import as_words
+from graphfm.experiments.outcome import NONE, as_number, with_deviation
+from graphfm.experiments.tables import BELOW, FILES, Column, Table, write_tables
 from graphfm.files import atomic_path
 
-COLUMNS: dict[str, Callable[[Row], str]] = {
-    "test": lambda row: _with_std(row),
-    "validation": lambda row: _number(row, "val", ".4f"),
-    "to best, s": lambda row: _number(row, "seconds_to_best", ".3g"),
-    "epoch, s": lambda row: _number(row, "seconds_per_epoch", ".3g"),
-    "memory, MiB": lambda row: _number(row, "peak_bytes", ",.0f", 1 / 2**20),
-    "nodes/step": lambda row: _number(row, "nodes_per_step", ",.0f"),
-    "edges/step": lambda row: _number(row, "edges_per_step", ",.0f"),
-    "epochs": lambda row: _number(row, "epochs", ".0f"),
+NUMBERS: dict[Column, Callable[[Row], str]] = {
+    Column("test"): lambda row: with_deviation(row.test, row.test_std),
+    Column("validation", rank=4): lambda row: as_number(row.mean("val")),
+    Column("to best, s", rank=3): lambda row: as_number(row.mean("seconds_to_best"), ".3g"),
+    Column("epoch, s", rank=1): lambda row: as_number(row.mean("seconds_per_epoch"), ".3g"),
+    Column("memory, MiB", rank=2): lambda row: _mebibytes(row),
+    Column("nodes/step", rank=6): lambda row: as_number(row.mean("nodes_per_step"), ",.0f"),
+    Column("edges/step", rank=5): lambda row: as_number(row.mean("edges_per_step"), ",.0f"),
+    Column("epochs", rank=7): lambda row: as_number(row.mean("epochs"), ".0f"),
 }
-LEFT = {"method", "settings", "note", "row", "dataset"}  # words, not numbers
-LONGEST_NOTE = 100  # characters, in a table for people
 
 
-def table(
-    rows: Sequence[Row], sweep: str | None = None, *, settings: bool = False
-) -> list[list[str]]:
-    """Cells as text, the header first; last columns for settings, and for notes if there are."""
-    notes = any(row.note for row in rows)
-    last = [*(["settings"] if settings else []), *(["note"] if notes else [])]
-    header = ["method", *([sweep] if sweep else []), *COLUMNS, *last]
-    body = [
-        [
+def comparison_table(plan: Plan, rows: Sequence[Row]) -> Table:
+    """The table for people: rounded numbers, settings and notes."""
+    swept = () if plan.sweep is None else (Column(plan.sweep.name, names_row=True),)
+    columns = (
+        Column("method", left=True, names_row=True),
+        *swept,
+        *NUMBERS,
+        Column("settings", left=True, place=FILES),
+        Column("note", left=True, place=BELOW),
+    )
+    filled = (
+        (
             row.method,
-            *([_value(row)] if sweep else []),
-            *(show(row) for show in COLUMNS.values()),
-            *([row.settings] if settings else []),
-            *([_short(row.note)] if notes else []),
-        ]
+            *((NONE if row.value is None else str(row.value)) for _ in swept),
+            *(show(row) for show in NUMBERS.values()),
+            row.settings,
+            row.note,
+        )
         for row in rows
-    ]
-    return [header, *body]
+    )
+    return Table(columns, tuple(filled), describe(plan), _overrides(plan))
 
 
-def as_text(cells: Sequence[Sequence[str]]) -> str:
-    """Aligned columns: names and notes to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = LEFT
-    lines = []
-    for line in cells:
-        padded = [
-            f"{text:<{width}}" if name in left else f"{text:>{width}}"
-            for name, text, width in zip(cells[0], line, widths, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
-
-
-def as_markdown(cells: Sequence[Sequence[str]]) -> str:
-    header, *body = cells
-    rule = ["---" if name in LEFT else "---:" for name in header]
-    lines = ["| " + " | ".join(_escape(text) for text in line) + " |" for line in (header, *body)]
-    return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
+def data_table(plan: Plan, rows: Sequence[Row]) -> Table:
+    """The table for programs: all numbers as they are."""
+    names = ["method", "backbone", "value", "seeds", "test", "test_std", *MEANS, "failed", "note"]
+    names.append("settings")
+    if plan.sweep is None:
+        names.remove("value")
+    columns = tuple(
+        Column(plan.sweep.name if plan.sweep and name == "value" else name) for name in names
+    )
+    records = [row.to_json() for row in rows]
+    cells = (
+        tuple("" if record[name] is None else str(record[name]) for name in names)
+        for record in records
+    )
+    return Table(columns, tuple(cells), describe(plan))
 
 
 def describe(plan: Plan) -> str:
@@ -79,66 +78,35 @@ def describe(plan: Plan) -> str:
     )
 
 
-def write_tables(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
-    """`table.md` and `table.csv`, each whole or not at all."""
-    sweep = None if plan.sweep is None else plan.sweep.name
-    with atomic_path(path / "table.md") as unfinished:
-        text = f"{describe(plan)}\n\n{as_markdown(table(rows, sweep, settings=True))}"
-        unfinished.write_text(text, encoding="utf-8")
-    with atomic_path(path / "table.csv") as unfinished:
-        _write_csv(unfinished, rows, sweep)
+def write_comparison(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
+    """Write `table.md`, `table.tex` and `table.csv`."""
+    write_tables(path, comparison_table(plan, rows), data_table(plan, rows))
 
 
-def write_report(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
-    """The tables and the pictures."""
+def write_pictures(path: Path, plan: Plan, rows: Sequence[Row]) -> None:
+    """Draw `comparison.png`, or `sweep.png` where an option is swept."""
     from graphfm.experiments.compare.picture import draw_comparison, draw_sweep
 
-    write_tables(path, plan, rows)
     if not any(row.scores for row in rows):
         return
+    title = "\n".join([describe(plan), *_overrides(plan)])
     if plan.sweep is None:
         with atomic_path(path / "comparison.png") as unfinished:
-            draw_comparison(rows, describe(plan), unfinished)
+            draw_comparison(rows, title, unfinished)
     else:
         with atomic_path(path / "sweep.png") as unfinished:
-            draw_sweep(rows, plan.sweep, describe(plan), unfinished)
+            draw_sweep(rows, plan.sweep, title, unfinished)
 
 
-def _write_csv(path: Path, rows: Sequence[Row], sweep: str | None) -> None:
-    names = ["method", "backbone", "value", "seeds", "test", "test_std", *MEANS, "failed", "note"]
-    names.append("settings")
-    header = [sweep if sweep and name == "value" else name for name in names]
-    if sweep is None:
-        names.remove("value")
-        header.remove("value")
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        for row in rows:
-            record = row.to_json()
-            writer.writerow([record[name] for name in names])
+def _overrides(plan: Plan) -> tuple[str, ...]:
+    """A line for each method that was given settings of its own."""
+    return tuple(
+        f"{method} alone: "
+        + ", ".join(f"{name} {as_words(value)}" for name, value in settings.items())
+        for method, settings in plan.own.items()
+    )
 
 
-def _with_std(row: Row) -> str:
-    if row.test is None:
-        return "-"
-    return f"{row.test:.4f}" + ("" if row.test_std is None else f" ± {row.test_std:.4f}")
-
-
-def _number(row: Row, name: str, form: str, factor: float = 1) -> str:
-    value = row.mean(name)
-    return "-" if value is None else f"{value * factor:{form}}"
-
-
-def _value(row: Row) -> str:
-    return "-" if row.value is None else str(row.value)
-
-
-def _short(note: str) -> str:
-    """The first clause: what to do about it is for those who train that method alone."""
-    clause = note.split(";")[0]
-    return clause if len(clause) <= LONGEST_NOTE else clause[: LONGEST_NOTE - 3] + "..."
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")
+def _mebibytes(row: Row) -> str:
+    value = row.mean("peak_bytes")
+    return NONE if value is None else f"{value / 2**20:,.0f}"

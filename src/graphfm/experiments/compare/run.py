@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,21 +12,20 @@ from graphfm.data.datasets import known_size, load
 from graphfm.data.graph.size import GraphSize
 from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell
-from graphfm.experiments.compare.entry import Entry
-from graphfm.experiments.compare.observer import Observer
 from graphfm.experiments.compare.plan import Plan
-from graphfm.experiments.compare.report import write_report, write_tables
+from graphfm.experiments.compare.report import describe, write_comparison, write_pictures
 from graphfm.experiments.compare.row import Row
-from graphfm.experiments.outcome import UNDEFINED, Outcome
+from graphfm.experiments.outcome import Outcome
 from graphfm.experiments.process import run_in_child
-from graphfm.experiments.store import Store
+from graphfm.experiments.runner import Observer, run_cells
+from graphfm.experiments.store import SCRATCH, Store
+from graphfm.memory import size
 from graphfm.runs.folder import as_file_name
 from graphfm.runs.memory_plan import MemoryPlan, by_need, plan_for
 from graphfm.runs.run import pick_device
 from graphfm.training.setup import check_trainable
 
 RunCell = Callable[[Cell, str, Path], Outcome]
-SCRATCH = ".cell"
 
 
 def compare(
@@ -36,43 +35,41 @@ def compare(
     observer: Observer | None = None,
     run_cell: RunCell | None = None,
 ) -> list[Row]:
-    """The table of `plan`; cells that the folder `out` holds already are not run again."""
-    observer, run_cell = observer or Observer(), run_cell or run_in_child
+    """Fill the table of `plan`; cells that the folder `out` holds already are not run again."""
+    observer, train = observer or Observer(), run_cell or run_in_child
     path, device = Path(out or default_path(plan)), pick_device(plan.shared.device)
     known = known_size(plan.shared.dataset, device)
-    if known is not None:  # else the graph has to tell how large it is
+    if known is not None:  # otherwise only the graph itself tells how large it is
         plan_for(plan.shared, known, device).check_graph(plan.shared.dataset)
     graph = load(plan.shared.dataset, device=device)
     check_trainable(graph)
     settings, fingerprint = plan.settings(graph), graph.fingerprint
     memory = _plan_memory(plan, GraphSize.of(graph), device)
-    del graph  # the memory is for the cells
+    del graph  # its memory is for the cells
     if plan.shared.device == "cuda":
         torch.cuda.empty_cache()
-    with Store.open(path, settings, plan.asked()) as store:
-        rows = _rows(plan, store.outcomes)
-        cells = plan.cells
-        todo = [pair for pair in cells if not _settled(*pair, store.outcomes)]
-        done = len(cells) - len(todo)
-        observer.on_begin(rows, done, len(cells))
-        observer.on_plan(memory)
+    with Store.open(
+        path, settings, plan.asked(), dataset=plan.shared.dataset, defaults=plan.defaults()
+    ) as store:
+        rows = plan.rows(store.outcomes)
+        observer.on_message(describe(plan))
+        observer.on_message(_describe_memory(memory))
+
+        def run_one(cell: Cell) -> Outcome:
+            return train(cell, fingerprint, path / SCRATCH)
+
         try:
-            for number, (entry, cell) in enumerate(todo, start=done + 1):
-                if _undefined(entry, store.outcomes):  # another seed has told
-                    continue
-                observer.on_start(cell, number)
-                outcome = run_cell(cell, fingerprint, path / SCRATCH)
-                store.add(cell, outcome)
-                rows = _rows(plan, store.outcomes)
-                observer.on_end(cell, outcome, rows)
-                write_tables(path, plan, rows)
+            for _ in run_cells(plan.cells, store, run_one, observer):
+                rows = plan.rows(store.outcomes)
+                write_comparison(path, plan, rows)
         finally:
-            write_report(path, plan, rows)  # of what there is
+            write_comparison(path, plan, rows)  # of what there is
+            write_pictures(path, plan, rows)
     return rows
 
 
 def default_path(plan: Plan) -> Path:
-    """runs/compare-debian-sage, and the name of what is swept behind it."""
+    """runs/compare-debian-sage, followed by the name of the swept option."""
     name = f"compare-{as_file_name(plan.shared.dataset)}-{plan.shared.backbone}"
     return Path("runs") / (name if plan.sweep is None else f"{name}-{plan.sweep.name}")
 
@@ -87,15 +84,13 @@ def _plan_memory(plan: Plan, graph: GraphSize, device: torch.device) -> dict[str
     return plans
 
 
-def _rows(plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Row]:
-    return [Row.make(entry, outcomes) for entry in plan.entries]
-
-
-def _settled(entry: Entry, cell: Cell, outcomes: Mapping[str, Outcome]) -> bool:
-    outcome = outcomes.get(cell.key)
-    return (outcome is not None and outcome.settled) or _undefined(entry, outcomes)
-
-
-def _undefined(entry: Entry, outcomes: Mapping[str, Outcome]) -> bool:
-    ended = (outcomes.get(cell.key) for cell in entry.cells)
-    return any(outcome is not None and outcome.status == UNDEFINED for outcome in ended)
+def _describe_memory(plans: dict[str, MemoryPlan]) -> str:
+    """One line; the graph and the device are the same for all methods."""
+    if not plans:
+        return "no method can be planned on this graph; their rows will say why"
+    first = next(iter(plans.values()))
+    listed = ", ".join(f"{method} {size(plan.needed)}" for method, plan in plans.items())
+    return (
+        f"memory on {first.device}, about: graph {size(first.graph)}; beside it "
+        f"{size(first.available)} free, {listed}"
+    )

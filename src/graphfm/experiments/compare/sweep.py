@@ -1,4 +1,4 @@
-"""One option, several values."""
+"""Options as they are typed: one option with several values, and options of one method."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True)
 class Sweep:
-    """An option by name, and the values that a comparison gives to it."""
+    """An option by name, and the values that a comparison tries for it."""
 
     name: str
     values: tuple[Value, ...]
 
     @classmethod
     def parse(cls, text: str) -> Sweep:
-        """`fanout=1,2,4` -> Sweep("fanout", (1, 2, 4))."""
+        """Read `fanout=1,2,4` as Sweep("fanout", (1, 2, 4))."""
         name, _, values = text.partition("=")
         parts = [part.strip() for part in values.split(",")]
         if not name.strip() or not all(parts):
@@ -34,7 +34,7 @@ class Sweep:
 
 
 def own_settings(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """["graphsage.fanout=2,2"] -> {"graphsage": {"fanout": (2, 2)}}."""
+    """Read ["graphsage.fanout=2,2"] as {"graphsage": {"fanout": (2, 2)}}."""
     found: dict[str, dict[str, Any]] = {}
     for text in texts:
         place, _, values = text.partition("=")
@@ -51,7 +51,15 @@ def own_settings(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def as_words(value: Any) -> str:
+    """A value as it would be typed."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(as_words, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
 def _value(text: str) -> Value:
+    """A number or a truth value if it looks like one, else the text itself."""
     if text.lower() in ("true", "yes", "false", "no"):
         return text.lower() in ("true", "yes")
     for kind in (int, float):
@@ -59,6 +67,6 @@ def _value(text: str) -> Value:
             number = kind(text)
         except ValueError:
             continue
-        if math.isfinite(number):  # no option takes "inf", and as a name it is refused as such
+        if math.isfinite(number):  # no option takes "inf": as a name it will be refused
             return number
     return text

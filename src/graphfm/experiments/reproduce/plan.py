@@ -1,9 +1,8 @@
-"""Which recipes a table consists of, and on which graphs they run."""
+"""Decides which recipes a table consists of, and on which graphs they run."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,36 +10,27 @@ from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import is_here
 from graphfm.data.synthetic import SHAPES
 from graphfm.errors import InputError
-from graphfm.experiments.cell import Cell
+from graphfm.experiments.cell import Cell, PlannedRow, in_turns
 from graphfm.recipes import TABLES, recipes
 from graphfm.recipes.recipe import Recipe
 from graphfm.runs.run import Run, known_name, pick_device
 
 SUBSTITUTES = ("debian", "synthetic")
-# A substitute is for trying the table out, where the paper's graphs and hours are not there.
+# A substitute tries the table out on a machine without the paper's graphs, in minutes.
 SMALL_SCALE, FEW_SEEDS, SEEDS = 0.02, 1, 5
 FEW_EPOCHS = {"table2": 10, "table3": 10, "table4": 6, "figure2": 10}  # table4's are the slowest
 
 
-class NamedCell(Cell):
-    """A cell among cells of several graphs: the name of its dataset makes it what it is."""
-
-    @property
-    def key(self) -> str:
-        return named_key(self.run.to_json())
-
-
-def named_key(run: Mapping[str, Any]) -> str:
-    return json.dumps(run, sort_keys=True)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One cell of the paper's table: a recipe and its trainings, or why there are none."""
+@dataclass(frozen=True, kw_only=True)
+class Line(PlannedRow):
+    """One recipe of the paper's table, before it is trained."""
 
     recipe: Recipe
-    cells: tuple[NamedCell, ...]
-    absent: str | None = None
+
+    @property
+    def dataset(self) -> str:
+        """The graph that is trained on: the recipe's, or its substitute."""
+        return self.cells[0].run.dataset if self.cells else self.recipe.run.dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +41,7 @@ class ReproductionPlan:
     lines: tuple[Line, ...]
     seeds: int
     substitute: str | None
-    epochs: int | None  # in place of the recipes' own
+    epochs: int | None  # instead of the recipes' own
     device: str
 
     @classmethod
@@ -67,19 +57,22 @@ class ReproductionPlan:
         epochs: int | None = None,
         device: str = "auto",
     ) -> ReproductionPlan:
-        """The plan for a table; None is not given."""
+        """Make the plan for a table; None is not given."""
         known_name("table", table, TABLES)
         if substitute is not None:
             known_name("substitute", substitute, SUBSTITUTES)
         if scale is not None and substitute != "synthetic":
-            raise InputError("scale is the size of a synthetic substitute; give both or none")
+            raise InputError(
+                f"scale is {scale}, but it is the size of a synthetic substitute; add "
+                "--substitute synthetic, or leave out --scale"
+            )
         seeds = (SEEDS if substitute is None else FEW_SEEDS) if seeds is None else seeds
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         wanted = _wanted(table, datasets, backbones)
         place = pick_device(device).type
         scale = SMALL_SCALE if scale is None else scale
-        SHAPES["small"].times(scale)  # refuses what is no scale
+        SHAPES["small"].times(scale)  # refuses a scale that makes no graph
         epochs = FEW_EPOCHS[table] if epochs is None and substitute is not None else epochs
         lines = tuple(_line(recipe, seeds, substitute, scale, epochs, place) for recipe in wanted)
         return cls(
@@ -88,10 +81,9 @@ class ReproductionPlan:
         )  # fmt: skip
 
     @property
-    def cells(self) -> list[NamedCell]:
+    def cells(self) -> list[Cell]:
         """In the order to run them: every recipe once before any a second time."""
-        present = [line.cells for line in self.lines if line.cells]
-        return [cell for cells in zip(*present, strict=True) for cell in cells]
+        return in_turns(self.lines)
 
 
 def _wanted(
@@ -115,7 +107,8 @@ def _line(
 ) -> Line:
     dataset = recipe.run.dataset
     if substitute is None and dataset in CATALOG and not is_here(dataset):
-        return Line(recipe, (), f"{dataset} is not here: graphfm datasets fetch {dataset}")
+        refusal = f"{dataset} is not on this machine; get it with: graphfm datasets fetch {dataset}"
+        return Line(recipe=recipe, refusal=refusal)
     if substitute == "synthetic":
         assert dataset in SHAPES
         dataset = f"synthetic:{dataset}:{scale:g}"
@@ -125,5 +118,5 @@ def _line(
     if epochs is not None:
         given["eval_every"] = min(recipe.run.training.eval_every, max(epochs // 10, 1))
     runs = [Run.make(**recipe.options(**given, seed=seed)) for seed in range(seeds)]
-    cells = (NamedCell(run, f"{recipe.name}, seed {run.training.seed}") for run in runs)
-    return Line(recipe, tuple(cells))
+    cells = tuple(Cell(run, f"{recipe.name}, seed {run.training.seed}") for run in runs)
+    return Line(recipe=recipe, cells=cells)

@@ -7,7 +7,7 @@ from graphfm import Graph
 from graphfm.data.matrix.partition import partition
 from graphfm.experiments.bench.contender import Ours
 from graphfm.experiments.bench.floor import Reach, StepBytes, step_bytes
-from graphfm.experiments.bench.run import reach
+from graphfm.experiments.bench.turns import reach
 from graphfm.runs.run import Run
 
 NODES, EDGES, FEATURES, CLASSES, TRAIN = 100, 400, 6, 3, 50

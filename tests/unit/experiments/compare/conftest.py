@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from graphfm.experiments.compare import Plan
-from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome
 from graphfm.training.callbacks import Score
 
 MakeScore = Callable[..., Score]
@@ -36,7 +36,7 @@ class FakeRunner:
         end = self.ends.get(cell.label, FINISHED)
         if isinstance(end, BaseException):
             raise end
-        if end in (FAILED, UNDEFINED):
+        if end in (FAILED, UNDEFINED, BROKEN):
             return Outcome(status=end, error=f"{cell.run.method} is no good; try another")
         return Outcome(status=FINISHED, score=self.make_score(0.5 + cell.run.training.seed / 10))
 

@@ -28,7 +28,7 @@ def test_every_cell_has_the_same_settings_but_method_and_seed(make_plan):
 
 
 def test_each_method_runs_once_before_any_runs_twice(make_plan):
-    labels = [cell.label for _, cell in make_plan().cells]
+    labels = [cell.label for cell in make_plan().cells]
     assert labels == [
         "full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1",
     ]  # fmt: skip
@@ -36,13 +36,8 @@ def test_each_method_runs_once_before_any_runs_twice(make_plan):
 
 def test_no_two_cells_share_a_key(make_plan):
     plan = make_plan("all", seeds=3, sweep=Sweep("layers", (1, 2)))
-    keys = [cell.key for _, cell in plan.cells]
+    keys = [cell.key for cell in plan.cells]
     assert len(set(keys)) == len(keys) == 3 * 2 * len(METHODS)
-
-
-def test_the_name_of_the_dataset_is_not_in_the_key():
-    a, b = (Plan.make(dataset=name, device="cpu", methods="full") for name in ("a.npz", "./a.npz"))
-    assert [cell.key for _, cell in a.cells] == [cell.key for _, cell in b.cells]
 
 
 def test_a_sweep_goes_to_those_methods_that_take_it(make_plan):
@@ -115,12 +110,15 @@ def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
         ({"patience": -1}, "patience is -1"),
         ({"lr": 0.0}, "lr is 0.0; expected"),
         ({"layers": 0}, "layers is 0; expected"),
-        ({"sweep": Sweep("nope", (1,))}, "nope is no setting of backbone sage or of full, graphs"),
-        ({"sweep": Sweep("dataset", ("a",))}, "dataset is no setting"),
-        ({"sweep": Sweep("beta", (1,))}, "beta is no setting of backbone sage or of full"),
+        (
+            {"sweep": Sweep("nope", (1,))},
+            "nope is not a setting of backbone sage or of full",
+        ),
+        ({"sweep": Sweep("dataset", ("a",))}, "dataset is not a setting"),
+        ({"sweep": Sweep("beta", (1,))}, "beta is not a setting of backbone sage or of full"),
         ({"sweep": Sweep("seed", (1,))}, "seed cannot be swept; --seeds sets it"),
         ({"sweep": Sweep("epochs", (1,))}, "epochs cannot be swept; --budget-epochs sets it"),
-        ({"sweep": Sweep("lr", (1,)), "lr": 0.1}, "lr is swept, and 0.1 besides"),
+        ({"sweep": Sweep("lr", (1,)), "lr": 0.1}, "lr is swept and also set to 0.1"),
         ({"sweep": Sweep("fanout", (1, 0))}, "fanout is .*0"),
         ({"sweep": Sweep("fanout", (1, "x"))}, "fanout is 'x'; expected a whole number"),
         ({"sweep": Sweep("layers", (2, 2.5))}, "layers is 2.5; expected a whole number"),

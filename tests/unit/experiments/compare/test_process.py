@@ -8,7 +8,7 @@ import pytest
 from graphfm import load
 from graphfm.experiments import child, process
 from graphfm.experiments.cell import Cell
-from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED
 from graphfm.runs.run import Run
 
 SMALL = {"dataset": "synthetic:small:0.02", "device": "cpu", "epochs": 2, "hidden": 8}
@@ -57,7 +57,10 @@ def test_the_path_of_modules_is_ours_without_the_current_folder(tmp_path, monkey
 @pytest.mark.parametrize(
     ("program", "error"),
     [
-        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL, perhaps for want of memory"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "ended by SIGKILL, perhaps because memory ran out",
+        ),
         ("import os; os.kill(os.getpid(), 11)", "its process was ended by SIGSEGV"),
         ("raise SystemExit(3)", "its process ended with code 3"),
         ("raise RuntimeError('why')", "its process ended with code 1: RuntimeError: why"),
@@ -123,3 +126,22 @@ def test_warming_up_leaves_no_trace():
     before = child.train_cell(request()).score
     child._warm_up("cpu")
     assert child.train_cell(request()).score.test == before.test
+
+
+def test_a_run_that_cannot_be_built_is_broken_and_not_failed():
+    record = {**request(), "run": {**request()["run"], "method": "of.mine:method"}}
+    outcome = child.train_cell(record)
+    assert outcome.status == BROKEN
+    assert "of.mine:method" in outcome.error
+
+
+def test_a_module_that_cannot_be_imported_in_the_child_is_broken(monkeypatch, capsys):
+    def from_json(record):
+        raise ModuleNotFoundError("No module named 'mine'")
+
+    monkeypatch.setattr(child.Run, "from_json", from_json)
+    outcome = child.train_cell(request())
+    assert (outcome.status, outcome.error) == (
+        BROKEN, "ModuleNotFoundError: No module named 'mine'",
+    )  # fmt: skip
+    assert "Traceback" in capsys.readouterr().err

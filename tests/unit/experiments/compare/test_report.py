@@ -1,11 +1,13 @@
-"""The table, as text and Markdown."""
+"""The table of a comparison, and what its rows say."""
 
 import re
 
 import pytest
 
 from graphfm.experiments.compare import Row, Sweep
-from graphfm.experiments.compare.report import as_markdown, as_text, describe, table
+from graphfm.experiments.compare.report import comparison_table, describe
+from graphfm.experiments.compare.sweep import own_settings
+from graphfm.experiments.tables import as_latex, as_markdown, as_text
 
 
 @pytest.fixture
@@ -28,43 +30,68 @@ def test_means_and_deviations(rows):
     assert rows[2].to_json()["test"] is None
 
 
-def test_columns_are_aligned_and_numbers_rounded(rows):
-    header, full, graphsage, gas = as_text(table(rows)).splitlines()
+def test_columns_are_aligned_and_numbers_rounded(rows, make_plan):
+    header, full, graphsage, gas, note = as_text(comparison_table(make_plan(), rows)).splitlines()
     assert re.split(r"\s{2,}", header) == [
         "method", "test", "validation", "to best, s", "epoch, s", "memory, MiB", "nodes/step",
-        "edges/step", "epochs", "note",
+        "edges/step", "epochs",
     ]  # fmt: skip
     assert re.split(r"\s{2,}", full) == [
         "full", "0.6000 ± 0.1414", "0.6000", "2", "0.25", "300", "100", "1,000", "5",
     ]  # fmt: skip
     assert re.split(r"\s{2,}", graphsage)[1] == "0.5000"
-    assert re.split(r"\s{2,}", gas) == ["gas", *["-"] * 8, "not defined: a|b"]
+    assert re.split(r"\s{2,}", gas) == ["gas", *["-"] * 8]
+    assert note == "gas: not defined: a|b; use c"
     assert full.index("1,000") + 5 == header.index("edges/step") + 10
 
 
-def test_there_is_no_column_for_notes_without_any(rows):
-    assert table(rows[:2])[0][-1] == "epochs"
+def test_80_columns_hold_what_matters_and_say_what_they_do_not(rows, make_plan):
+    lines = as_text(comparison_table(make_plan(), rows), 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert re.split(r"\s{2,}", lines[0]) == [
+        "method", "test", "validation", "to best, s", "epoch, s", "memory, MiB",
+    ]  # fmt: skip
+    assert lines[-1] == "not shown here: nodes/step; edges/step; epochs (the files hold them)"
 
 
-def test_a_long_note_is_cut(rows):
+def test_files_hold_whole_notes(make_plan):
     row = Row(method="gas", backbone="sage", value=None, scores=(), note="n" * 500)
-    assert len(table([row])[1][-1]) == 100
+    assert f"| {'n' * 500} |" in as_markdown(comparison_table(make_plan(), [row]))
 
 
-def test_markdown_keeps_bars_apart(rows):
-    header, rule, *body = as_markdown(table(rows)).splitlines()
+def test_markdown_keeps_bars_apart(rows, make_plan):
+    caption, _, header, rule, *body = as_markdown(comparison_table(make_plan(), rows)).splitlines()
+    assert caption == describe(make_plan())
     assert header.startswith("| method | test | validation |")
-    assert rule == "|---|" + "---:|" * 8 + "---|"
-    assert body[2].endswith(r"| not defined: a\|b |")
+    assert rule == "|---|" + "---:|" * 8 + "---|---|"
+    assert body[2].endswith(r"| not defined: a\|b; use c |")
 
 
-def test_a_sweep_is_a_column(make_score):
+def test_a_sweep_is_a_column(make_score, make_plan):
     rows = [
         Row(method=method, backbone="sage", value=value, scores=(make_score(),))
         for method, value in (("full", None), ("graphsage", 4))
     ]
-    cells = table(rows, "fanout")
-    assert [line[1] for line in cells] == ["fanout", "-", "4"]
+    table = comparison_table(make_plan(sweep=Sweep("fanout", (4,))), rows)
+    assert [record["fanout"] for record in table.records] == ["-", "4"]
+
+
+def test_every_override_is_in_the_settings_of_its_row(make_plan):
+    own = own_settings(["graphsage.lr=0.003", "graphsage.hidden=16", "graphsage.fanout=2,3"])
+    plan = make_plan(seeds=1, own=own)
+    full, sage = plan.rows({})
+    assert full.settings == ""
+    assert sage.settings == "hidden 16, lr 0.003, fanout 2,3, batch_size 512"
+    table = comparison_table(plan, [full, sage])
+    assert "| hidden 16, lr 0.003, fanout 2,3, batch_size 512 |" in as_markdown(table)
+    line = "graphsage alone: lr 0.003, hidden 16, fanout 2,3"
+    assert line in as_text(table, 80)
+    assert line in as_latex(table)
+
+
+def test_a_network_of_its_own_is_in_the_settings(make_plan):
+    (row,) = make_plan("sgc", 1, layers=3).rows({})
+    assert row.settings.startswith("network sgc")
 
 
 def test_one_line_says_what_all_rows_share(make_plan):

@@ -8,9 +8,11 @@ import pytest
 from graphfm import Graph, InputError
 from graphfm.experiments.compare import Observer, Plan, Sweep, compare
 from graphfm.experiments.compare.run import default_path
-from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED
 
-FILES = {"comparison.json", "cells.jsonl", "table.md", "table.csv", "comparison.png"}
+FILES = {
+    "comparison.json", "cells.jsonl", "table.md", "table.csv", "table.tex", "comparison.png",
+}  # fmt: skip
 ALL = ["full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1"]
 
 
@@ -25,14 +27,16 @@ class Notes(Observer):
     def __init__(self) -> None:
         self.begun, self.started, self.ended = None, [], []
 
-    def on_begin(self, rows, num_done, num_cells):
-        self.begun = num_done, num_cells
+    def on_begin(self, progress):
+        self.progress, self.begun = progress, (progress.num_done, progress.num_cells)
 
-    def on_start(self, cell, number):
-        self.started.append((cell.label, number))
+    def on_start(self, cell):
+        assert self.progress.running is cell
+        self.started.append((cell.label, self.progress.number))
 
-    def on_end(self, cell, outcome, rows):
-        self.ended.append((cell.label, outcome.status, sum(len(row.scores) for row in rows)))
+    def on_end(self, cell, outcome):
+        assert self.progress.running is None
+        self.ended.append((cell.label, outcome.status, self.progress.num_done))
 
 
 def names(path) -> set[str]:
@@ -50,7 +54,7 @@ def test_a_new_comparison_runs_every_cell_and_reports(tmp_path, make_plan, runne
     assert names(tmp_path) == FILES
     assert notes.begun == (0, 4)
     assert notes.started == [(label, number) for number, label in enumerate(ALL, start=1)]
-    assert [scored for *_, scored in notes.ended] == [1, 2, 3, 4]
+    assert [done for *_, done in notes.ended] == [1, 2, 3, 4]
 
 
 def test_a_finished_cell_is_never_run_twice(tmp_path, make_plan, runner):
@@ -104,11 +108,11 @@ def test_more_values_of_a_sweep_run_only_what_is_missing(tmp_path, make_plan, ru
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"budget_epochs": 5}, "training epochs 100, and here it is 5"),
-        ({"lr": 0.02}, "training lr 0.01, and here it is 0.02"),
-        ({"hidden": 8}, "network hidden 128, and here it is 8"),
-        ({"backbone": "gcn"}, "backbone sage, and here it is gcn"),
-        ({"sweep": Sweep("fanout", (1,))}, "sweep None, and here it is fanout"),
+        ({"budget_epochs": 5}, "training epochs 100, but this command has 5"),
+        ({"lr": 0.02}, "training lr 0.01, but this command has 0.02"),
+        ({"hidden": 8}, "network hidden 128, but this command has 8"),
+        ({"backbone": "gcn"}, "backbone sage, but this command has gcn"),
+        ({"sweep": Sweep("fanout", (1,))}, "sweep None, but this command has fanout"),
     ],
 )
 def test_other_settings_in_the_same_folder_are_refused(tmp_path, make_plan, runner, options, named):
@@ -201,3 +205,20 @@ def test_a_method_that_is_not_defined_does_not_keep_the_others_from_running(
     plan = make_plan("full,graphfm-delta", 1, backbone="pna")
     compare(plan, tmp_path, run_cell=runner)
     assert runner.ran == ["full, seed 0", "graphfm-delta, seed 0"]
+
+
+def test_the_same_graph_under_another_name_is_the_same_comparison(
+    tmp_path, make_graph, runner, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    make_graph().save(tmp_path / "a.npz")
+    for name in ("a.npz", "./a.npz"):
+        compare(Plan.make(dataset=name, device="cpu", methods="full"), "c", run_cell=runner)
+    assert runner.ran == ["full, seed 0", "full, seed 1", "full, seed 2"]
+
+
+def test_a_run_that_cannot_be_built_is_an_error_of_the_whole(tmp_path, make_plan, runner):
+    runner.ends = {ALL[1]: BROKEN}
+    with pytest.raises(InputError, match="graphsage, seed 0 cannot be run: graphsage is no good"):
+        compare(make_plan(), tmp_path, run_cell=runner)
+    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 1  # it is not kept

@@ -1,6 +1,7 @@
 """The folder: what it keeps, what it mends, what it refuses."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ SAME = {"graph": {"fingerprint": "f"}, "training": {"epochs": 3}, "network": {"p
 
 @pytest.fixture
 def cells(make_plan):
-    return [cell for _, cell in make_plan().cells]
+    return make_plan().cells
 
 
 @pytest.fixture
@@ -73,16 +74,16 @@ def test_a_damaged_line_in_the_middle_is_named(filled, line):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"graph": {"fingerprint": "g"}}, "graph fingerprint f, and here it is g"),
-        ({"training": {"epochs": 4}}, "training epochs 3, and here it is 4"),
-        ({"network": {"parts": (2, 2)}}, r"network parts \[1, 2\], and here it is \[2, 2\]"),
-        ({"more": 1}, "more None, and here it is 1"),
+        ({"graph": {"fingerprint": "g"}}, "graph fingerprint f, but this command has g"),
+        ({"training": {"epochs": 4}}, "training epochs 3, but this command has 4"),
+        ({"network": {"parts": (2, 2)}}, r"network parts \[1, 2\], but this command has \[2, 2\]"),
+        ({"more": 1}, "more None, but this command has 1"),
     ],
 )
 def test_other_settings_are_refused_by_name_and_change_nothing(filled, change, named):
     before = {path: path.read_bytes() for path in filled.iterdir()}
     with (
-        pytest.raises(InputError, match=f"holds a comparison with {named}; choose another --out"),
+        pytest.raises(InputError, match=f"holds results with {named}; choose another --out"),
         Store.open(filled, SAME | change, {}),
     ):
         pass
@@ -115,7 +116,7 @@ def test_two_at_once_are_refused(filled):
 
 def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="holds no comparison but is not empty"):
+    with pytest.raises(InputError, match="is not empty and holds no results of this command"):
         outcomes(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
@@ -131,3 +132,29 @@ def test_a_start_that_was_cut_short_is_no_obstacle(tmp_path):
     (tmp_path / CELLS).touch()
     (tmp_path / ".comparison.json.1.unfinished").touch()
     assert outcomes(tmp_path) == {}
+
+
+def test_settings_that_an_older_version_did_not_know_were_at_their_default(filled, cells):
+    lines = [json.loads(line) for line in (filled / CELLS).read_text().splitlines()]
+    for line in lines:
+        del line["seconds"], line["measured"], line["run"]["training"]["precision"]
+    (filled / CELLS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    here = {**SAME, "training": {"epochs": 3, "precision": "fp32"}}
+    defaults = {"training": {"precision": "fp32"}}
+    with Store.open(filled, here, {}, defaults=defaults) as store:
+        assert list(store.outcomes) == [cell.key for cell in cells[:2]]
+    with (
+        pytest.raises(InputError, match="precision fp32, but this command has tf32"),
+        Store.open(filled, SAME | {"training": {"epochs": 3, "precision": "tf32"}}, {},
+                   defaults=defaults),
+    ):  # fmt: skip
+        pass
+
+
+def test_what_is_measured_tells_cells_apart(tmp_path, cells):
+    stale = replace(cells[0], measure="staleness")
+    outcome = Outcome(status=FINISHED, measured={"epochs": [[1.5]]})
+    with Store.open(tmp_path, SAME, {}) as store:
+        store.add(stale, outcome)
+    assert outcomes(tmp_path) == {stale.key: outcome}
+    assert stale.key != cells[0].key

@@ -8,8 +8,10 @@ from graphfm import InputError
 from graphfm.data.datasets import known_size
 from graphfm.experiments.outcome import FAILED, FINISHED, Outcome
 from graphfm.experiments.reproduce import ReproductionPlan, reproduce
-from graphfm.experiments.reproduce.report import describe, table
+from graphfm.experiments.reproduce.picture import curves_of
+from graphfm.experiments.reproduce.report import describe, paper_table
 from graphfm.experiments.reproduce.run import failures
+from graphfm.experiments.runner import Observer
 from graphfm.training.callbacks import Score
 
 
@@ -20,6 +22,25 @@ def score(test, **changes):
         "edges_per_step": 20.0, "peak_bytes": 2**28,
     }  # fmt: skip
     return Score(**values | changes)
+
+
+class Said(Observer):
+    """What a person would read."""
+
+    def __init__(self):
+        self.lines, self.ended = [], []
+
+    def on_message(self, line):
+        self.lines.append(line)
+
+    def on_end(self, cell, outcome):
+        self.ended.append(cell.label)
+
+
+def table(plan, outcomes):
+    """The cells, the header first."""
+    found = paper_table(plan, outcomes)
+    return [list(found.header), *map(list, found.rows)]
 
 
 class Runner:
@@ -51,11 +72,13 @@ def test_a_substitute_runs_every_recipe_on_its_own_shape(tmp_path):
     assert (line["paper, s"], line["epoch, s"], line["paper, MiB"]) == ("3.9", "0.25", "2,300")
     assert line["memory, MiB"] == "256"
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"table.md", "table.csv", "table.html", "cells.jsonl", "comparison.json"} <= names
+    written = {"table.md", "table.csv", "table.html", "table.tex"}
+    assert written | {"cells.jsonl", "comparison.json"} == names
     with (tmp_path / "table.csv").open() as stream:
         assert list(csv.reader(stream)) == [header, *rows]
-    assert "NOT the paper's graphs" in (tmp_path / "table.md").read_text()
-    assert "<td>GraphFM-IB [1,1]</td>" in (tmp_path / "table.html").read_text()
+    for name in written - {"table.csv", "table.html"}:
+        assert "NOT the paper's graphs" in (tmp_path / name).read_text()
+    assert "<td class='left'>GraphFM-IB [1,1]</td>" in (tmp_path / "table.html").read_text()
 
 
 def test_graphs_that_share_all_settings_are_not_mixed_up(tmp_path):
@@ -106,17 +129,18 @@ def test_a_killed_table_goes_on_and_failures_are_tried_again(tmp_path):
 
 
 def test_before_anything_runs_the_largest_training_on_each_graph_is_told(tmp_path):
-    plan, said = ReproductionPlan.make("table3", substitute="synthetic"), []
-    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
-    reddit, flickr, first, *_ = said
+    plan, said = ReproductionPlan.make("table3", substitute="synthetic"), Said()
+    reproduce(plan, tmp_path, run_cell=Runner(), observer=said)
+    about, reddit, flickr = said.lines
+    assert about == describe(plan)
     assert reddit.startswith(
         "synthetic:reddit:0.02, at most (table3-reddit-graphsage-25-10-10-10, seed 0): memory"
     )
     assert flickr.startswith("synthetic:flickr:0.02, at most (")
-    assert first.startswith("1 of 24: ")
-    said.clear()
-    reproduce(plan, tmp_path, run_cell=Runner(), tell=said.append)
-    assert said == ["24 of 24 trainings are done already and are not run again"]
+    assert len(said.ended) == 24
+    again = Said()
+    reproduce(plan, tmp_path, run_cell=Runner(), observer=again)
+    assert (again.lines, again.ended) == ([describe(plan)], [])
 
 
 def test_what_cannot_fit_is_not_run_says_what_to_do_and_is_tried_again(tmp_path, monkeypatch):
@@ -160,16 +184,23 @@ def test_fewer_epochs_than_the_papers_are_told(monkeypatch):
 
 def test_what_is_not_here_is_a_row_that_says_so(tmp_path):
     plan = ReproductionPlan.make("table2", datasets=["flickr"], backbones=["gcn"], seeds=1)
-    runner, said = Runner(), []
-    outcomes = reproduce(plan, tmp_path, run_cell=runner, tell=said.append)
+    runner, said = Runner(), Said()
+    outcomes = reproduce(plan, tmp_path, run_cell=runner, observer=said)
     assert runner.ran == []
     assert all("graphfm datasets fetch flickr" in line[-1] for line in table(plan, outcomes)[1:])
-    assert said == ["3 of 3 recipes are not run: flickr is not here: graphfm datasets fetch flickr"]
+    assert said.lines[1:] == [
+        "3 of 3 recipes are not run: flickr is not on this machine; get it with: graphfm datasets "
+        "fetch flickr"
+    ]
 
 
-def test_figure_2_is_a_picture(tmp_path):
-    plan = ReproductionPlan.make("figure2", substitute="synthetic", datasets=["reddit"])
-    reproduce(plan, tmp_path, run_cell=Runner())
+def test_figure_2_is_a_picture_that_names_the_substitute_and_the_budget(tmp_path):
+    plan = ReproductionPlan.make("figure2", substitute="synthetic", datasets=["reddit"], epochs=2)
+    outcomes = reproduce(plan, tmp_path, run_cell=Runner())
+    assert {title for title, _ in curves_of(plan, outcomes)} == {
+        "synthetic:reddit:0.02 in place of reddit\nat most 2 epochs",
+        "synthetic:reddit:0.02 in place of reddit\nat most 2 epochs, graphfm-ib",
+    }
     assert (tmp_path / "figure2.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -178,7 +209,7 @@ def test_figure_2_is_a_picture(tmp_path):
     [
         ({"table": "table9"}, "there is no table 'table9'; there is table2, table3, table4"),
         ({"substitute": "cora"}, "there is no substitute 'cora'; there is debian, synthetic"),
-        ({"scale": 0.1}, "scale is the size of a synthetic substitute"),
+        ({"scale": 0.1}, "scale is 0.1, but it is the size of a synthetic substitute"),
         ({"substitute": "synthetic", "scale": 0.0}, "the scale is 0.0; expected a number above"),
         ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
         ({"datasets": ["cora"]}, "there is no dataset of table3 'cora'; there is reddit, flickr"),
