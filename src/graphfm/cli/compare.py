@@ -1,5 +1,6 @@
 """graphfm compare"""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from graphfm.experiments.compare.report import as_text, table
 from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
+from graphfm.runs.own_code import importable
 
 WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
 
@@ -28,7 +30,12 @@ def compare(
         str, _option(WHAT, "The network; 'graphfm backbones' lists them.")
     ] = "sage",
     methods: Annotated[
-        str, _option(WHAT, "Names with commas between, or all; 'graphfm methods' lists them.")
+        str,
+        _option(
+            WHAT,
+            "Names with commas between, or all; 'graphfm methods' lists them. Your own: "
+            "package.module:function.",
+        ),
     ] = "all",
     seeds: Annotated[int, _option(WHAT, "Trainings of each method.")] = 3,
     settings: Annotated[
@@ -77,7 +84,8 @@ def compare(
     options = {name: given[name] for name in given if name not in ("out", "json", "settings")}
     options["sweep"] = None if sweep is None else Sweep.parse(sweep)
     options["own"] = own_settings(settings or [])
-    plan = Plan.make(**options)
+    with importable(os.getcwd() if ":" in methods + backbone else None):
+        plan = Plan.make(**options)
     path = out or default_path(plan)
     view = comparison_view(plan)
     try:

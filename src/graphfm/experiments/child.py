@@ -21,6 +21,7 @@ from graphfm.errors import InputError
 from graphfm.experiments.outcome import FAILED, FINISHED, UNDEFINED, Outcome
 from graphfm.memory import is_out_of_memory
 from graphfm.runs.memory_plan import TooLarge
+from graphfm.runs.named import unpacked
 from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.trainer import Trainer
 
@@ -34,18 +35,24 @@ def main(request: Mapping[str, Any]) -> NoReturn:
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints must not get into the answer
     torch.set_num_threads(request["threads"])
+    try:
+        own = unpacked(request["code"], request["run"])
+    except InputError as error:
+        answer.write(json.dumps({"not_importable": " ".join(str(error).split())}) + "\n")
+        answer.close()
+        sys.exit(EXIT_CODES[FAILED])
     _warm_up(request["run"]["device"])
-    outcome = train_cell(request)
+    outcome = train_cell(request, own)
     answer.write(json.dumps(outcome.to_json()) + "\n")
     answer.close()
     sys.exit(EXIT_CODES[outcome.status])
 
 
-def train_cell(request: Mapping[str, Any]) -> Outcome:
-    """The outcome, whatever goes wrong."""
+def train_cell(request: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> Outcome:
+    """The outcome, whatever goes wrong; `own` is a method or backbone of the user's own."""
     try:
         with _warnings() as warnings:
-            trainer = _build(request)
+            trainer = _build(request, own or {})
             if isinstance(trainer, Outcome):
                 return trainer
             score = trainer.fit()
@@ -82,8 +89,8 @@ def _warm_up(device: str) -> None:
     build(Run.make(device=device, hidden=2, epochs=1), graph).fit()
 
 
-def _build(request: Mapping[str, Any]) -> Trainer | Outcome:
-    run = Run.from_json(request["run"])
+def _build(request: Mapping[str, Any], own: Mapping[str, Any]) -> Trainer | Outcome:
+    run = Run.from_json(request["run"], **own)
     graph = load(run.dataset, device=pick_device(run.device))
     if request["fingerprint"] not in (None, graph.fingerprint):
         raise InputError(f"{run.dataset} has changed since the comparison began")

@@ -15,6 +15,7 @@ from typing import IO
 
 import torch
 
+from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell
 from graphfm.experiments.outcome import FAILED, Outcome
 
@@ -37,6 +38,7 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
     request = {
         "path": _module_path(),
         "run": cell.run.to_json(),
+        "code": cell.run.code(),
         "fingerprint": fingerprint,
         "threads": torch.get_num_threads(),
     }
@@ -74,7 +76,10 @@ def _outcome(answer: bytes, code: int, errors: IO[bytes]) -> Outcome:
     errors.seek(0)
     details = errors.read().decode(errors="replace").strip()[-MOST_DETAILS:]
     if answer.endswith(b"\n"):
-        outcome = Outcome.from_json(json.loads(answer))
+        record = json.loads(answer)
+        if "not_importable" in record:  # so would all other trainings be
+            raise InputError(record["not_importable"])
+        outcome = Outcome.from_json(record)
         if outcome.status != FAILED:
             return outcome
         return Outcome(status=FAILED, error=outcome.error, details=details or None)

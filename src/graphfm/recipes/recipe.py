@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphfm.backbones import BACKBONES
-from graphfm.methods import METHODS
-from graphfm.runs.run import Run, backbone_of, known_name, options_of
+from graphfm.runs.named import choose_backbone, choose_method
+from graphfm.runs.run import Run, backbone_of, options_of
 
 # The paper's code: histories from zero, no exact first hop, sums of what a batch sees as they are.
 AS_PUBLISHED = {"exact_first_hop": False}
@@ -40,11 +39,11 @@ class Recipe:
         given = {name: value for name, value in given.items() if value is not None}
         flat, run = self._flat(), self.run
         method = given.get("method", run.method)
-        known_name("method", method, METHODS)
+        choose_method(method)  # refuses one that does not exist
         if own := backbone_of(method):
             given = {"backbone": own, **given}
         backbone = given.get("backbone", run.backbone)
-        known_name("backbone", backbone, BACKBONES)
+        choose_backbone(backbone)
         if (method, backbone) != (run.method, run.backbone):  # who may not take all of them
             kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
             flat = {name: value for name, value in flat.items() if name in kept}

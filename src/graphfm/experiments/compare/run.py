@@ -73,7 +73,7 @@ def compare(
 
 def default_path(plan: Plan) -> Path:
     """runs/compare-debian-sage, and the name of what is swept behind it."""
-    name = f"compare-{as_file_name(plan.shared.dataset)}-{plan.shared.backbone}"
+    name = "-".join(map(as_file_name, ("compare", plan.shared.dataset, plan.shared.backbone)))
     return Path("runs") / (name if plan.sweep is None else f"{name}-{plan.sweep.name}")
 
 
