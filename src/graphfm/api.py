@@ -178,8 +178,8 @@ def compare(
 
     if not isinstance(dataset, str | Path):
         raise InputError(
-            f"cannot compare on a {type(dataset).__name__}: trainings run in processes of their own "
-            "and read the graph by name; save it (graph.save) and give the .npz file"
+            f"cannot compare on a {type(dataset).__name__}: trainings run in processes of their "
+            "own and read the graph by name; save it (graph.save) and give the .npz file"
         )
     what: dict[str, Any] = {"methods": methods, "backbone": backbone}
     return run_plan(Plan.make(dataset=str(dataset), **what, **options), out)

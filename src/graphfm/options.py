@@ -179,9 +179,9 @@ def _option(owner: Callable[..., Any], name: str, annotation: Any, default: Any)
         annotation, *extras = get_args(annotation)
         about = next((item for item in extras if isinstance(item, Setting)), about)
     if annotation is None and default is not MISSING:  # no annotation: the default has a type
-        annotation = (
-            GenericAlias(tuple, (type(default[0]), ...)) if _is_filled(default) else type(default)
-        )
+        annotation = type(default)
+        if isinstance(default, tuple | list) and default:
+            annotation = GenericAlias(tuple, (type(default[0]), ...))
     kind = _kind(annotation)
     if kind is None:
         got = "no type" if annotation is None else f"the type {annotation}"
@@ -212,10 +212,6 @@ def _kind(annotation: Any) -> Kind | None:
         nested = kind is None or kind.many or kind.optional
         return None if kinds or nested or kind is None else replace(kind, many=True)
     return Kind(annotation) if annotation in ONE else None
-
-
-def _is_filled(default: Any) -> bool:
-    return isinstance(default, tuple | list) and len(default) > 0
 
 
 def _name(owner: Callable[..., Any]) -> str:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from graphfm.cli.output import set_verbosity
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print debug messages too.")]
 NAMES = 28  # columns for the names of options
+DEFAULT = re.compile(r"\[default: \((.*)\)\]")  # typer puts our own words into parentheses
 
 
 class Command(TyperCommand):
@@ -26,7 +28,8 @@ class Command(TyperCommand):
             if record is not None:
                 kind = "Arguments" if param.param_type_name == "argument" else "Options"
                 title = getattr(param, "rich_help_panel", None) or kind
-                panels.setdefault(title, []).append((_short(param, record[0]), record[1]))
+                text = DEFAULT.sub(r"[default: \1]", record[1])
+                panels.setdefault(title, []).append((_short(param, record[0]), text))
         for title in sorted(panels, key=lambda name: name == "Options"):  # those are the last
             with formatter.section(title):
                 formatter.write_dl(panels[title], col_max=NAMES)

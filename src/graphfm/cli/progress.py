@@ -1,5 +1,6 @@
 """How a training goes: a bar on a terminal, else a plain line at least every 30 seconds."""
 
+import math
 import sys
 import threading
 import time
@@ -99,7 +100,7 @@ class ProgressLines(Callback):
                 self.val = f"{record.val:.4f} (best {best:.4f})"
             self.line = (
                 f"epoch {record.epoch} of {self.training.epochs}: loss {record.loss:.4f}, "
-                f"validation {self.val}, {self._time_left(record.epoch)}"
+                f"validation {self.val}{self._time_left(record.epoch)}"
             )
             self.said = False
             if first or time.monotonic() - self.last >= self.every:
@@ -111,11 +112,13 @@ class ProgressLines(Callback):
 
     def _time_left(self, epoch: int) -> str:
         """An upper bound: patience may end a training before its last epoch."""
+        if epoch >= self.training.epochs:
+            return ""
         spent = time.monotonic() - self.started
         seconds = spent / self.num_heard * (self.training.epochs - epoch)
         if self.training.max_seconds:
             seconds = min(seconds, max(self.training.max_seconds - spent, 0))
-        return f"at most {duration(seconds)} left"
+        return f", at most {duration(math.ceil(seconds))} left"
 
     def _fill_silence(self) -> None:
         """Say where the training is when an epoch takes longer than a line may be missing."""

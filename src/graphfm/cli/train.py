@@ -132,10 +132,8 @@ def _settled(
     base: Run | None = None,
 ) -> dict[str, Any]:
     """Options as `Run.make` takes them: what was named, and settings in their declared types."""
-    names = {
-        **({} if base is None else {"method": base.method, "backbone": base.backbone}),
-        **given,
-    }
+    recipe = {} if base is None else {"method": base.method, "backbone": base.backbone}
+    names = {**recipe, **given}
     method = own.get("method") or choose_method(names.get("method", "full"))
     network = names.get("backbone") or backbone_of(method) or "sage"
     backbone = own.get("backbone") or choose_backbone(network)

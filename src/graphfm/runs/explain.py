@@ -7,7 +7,6 @@ from graphfm.runs.run import Run
 
 def explain(run: Run, graph: Graph) -> list[str]:
     """What a training of `run` on `graph` will do, a line each."""
-    what = (
-        f"{run.method} on {run.backbone}, {run.backbone_settings['layers']} layers, {run.dataset}"
-    )
+    layers = run.backbone_settings["layers"]
+    what = f"{run.method} on {run.backbone} with {layers} layers, on the graph {run.dataset}"
     return [what, str(memory_plan(run, graph))]

@@ -39,7 +39,7 @@ class Named:
     @property
     def is_own(self) -> bool:
         """True for code that is not part of this package."""
-        return is_place(self.name) or self.name.startswith(OBJECT)
+        return ":" in self.name or self.name.startswith(OBJECT)
 
 
 MethodLike = str | Callable[..., Method] | Method | Named
@@ -135,9 +135,10 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
             f"the run was made with a method object, {name}; give an equal one again, in Python: "
             "resume(path, method=...)"
         )
+    option = f"add --{what} {name}, or " if is_place(name) else ""
     raise InputError(
         f"the run was made with {what} {name}, which is code of your own and runs only where you "
-        f"name it; add --{what} {name}, or in Python {what}={name.rpartition(':')[2]}"
+        f"name it; {option}in Python give {what}={name.rpartition(':')[2]}"
     )
 
 

@@ -24,7 +24,7 @@ class TrainOption:
     name: str
     panel: str  # NETWORK, METHOD or TRAINING
     owners: Mapping[str, Option]  # by the name of the method or backbone; the user's own is first
-    for_all: bool  # do all methods, all backbones or all trainings take it?
+    others: tuple[str, ...] = ()  # methods or backbones that do not take it
 
     @property
     def first(self) -> Option:
@@ -40,9 +40,11 @@ class TrainOption:
         if len(texts) > 1:
             return " ".join(f"{', '.join(owners)}: {text}" for text, owners in texts.items())
         (text,) = texts
-        if self.for_all or len(self._defaults()) > 1:  # else the defaults name them
+        if not self.others or len(self._defaults()) > 1:  # else the defaults name them
             return text
-        return f"{text} ({', '.join(self.owners)})"
+        few = len(self.others) <= 2 < len(self.owners)
+        who = f"not for {', '.join(self.others)}" if few else ", ".join(self.owners)
+        return f"{text} ({who})"
 
     @property
     def default(self) -> str:
@@ -50,11 +52,11 @@ class TrainOption:
         groups = self._defaults()
         if len(groups) == 1:
             return next(iter(groups))
-        ordered = sorted(groups.items(), key=lambda group: -len(group[1])) if self.for_all else None
-        parts = [f"{', '.join(owners)} {text}" for text, owners in ordered or groups.items()]
-        if ordered is not None:
-            parts[0] = ordered[0][0]  # what most have
-        return "; ".join(parts)
+        parts = {text: f"{', '.join(owners)} {text}" for text, owners in groups.items()}
+        if not self.others:  # what most have comes first, without their names
+            most = max(groups, key=lambda text: len(groups[text]))
+            parts = {most: most, **{text: part for text, part in parts.items() if text != most}}
+        return "; ".join(parts.values())
 
     @property
     def value(self) -> Any:
@@ -82,8 +84,8 @@ def train_options(*own: Named) -> dict[str, TrainOption]:
     for panel, owners in ((NETWORK, backbones), (METHOD, methods), (TRAINING, [training])):
         for name in dict.fromkeys(name for owner in owners for name in owner.options):
             takers = {o.name: o.options[name] for o in owners if name in o.options}
-            option = TrainOption(name, panel, takers, len(takers) == len(owners))
-            found.setdefault(name, option)
+            others = tuple(owner.name for owner in owners if name not in owner.options)
+            found.setdefault(name, TrainOption(name, panel, takers, others))
     return found
 
 

@@ -7,6 +7,7 @@ itself. Nothing here reads a name from a file.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 import runpy
@@ -19,9 +20,11 @@ from typing import Any
 
 from graphfm.errors import InputError
 
+log = logging.getLogger("graphfm")
 PLACE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 SCRIPT, CHILD_SCRIPT = "__main__", "__mp_main__"  # the second as in multiprocessing
 _loading_script = False  # while a child executes the script of its parent
+_script: ModuleType | None = None  # in a child, that script
 
 
 def is_place(name: str) -> bool:
@@ -43,6 +46,7 @@ def import_place(what: str, place: str) -> Any:
         ) from None
     except Exception as error:
         raise InputError(_broken(what, module_name, error)) from error
+    log.debug("imported %s from %s", module_name, getattr(found, "__file__", None))
     return _attribute(found, name, f"{what} is {place}, but module {module_name}")
 
 
@@ -82,7 +86,7 @@ def follow(what: str, directions: Mapping[str, Any]) -> Any:
     with importable(directions["folder"]):
         if directions["module"] != SCRIPT:
             return import_place(what, f"{directions['module']}:{directions['name']}")
-        script = sys.modules.get(CHILD_SCRIPT) or _load_script(what, directions)
+        script = _script or _load_script(what, directions)
     return _attribute(script, directions["name"], f"{what}: the script")
 
 
@@ -103,7 +107,7 @@ def importable(folder: str | None) -> Iterator[None]:
 
 def _load_script(what: str, directions: Mapping[str, Any]) -> ModuleType:
     """Run the parent's script under another name, so that its guard for `__main__` holds."""
-    global _loading_script
+    global _loading_script, _script
     _loading_script = True
     try:
         if "run_module" in directions:
@@ -117,10 +121,10 @@ def _load_script(what: str, directions: Mapping[str, Any]) -> ModuleType:
         raise InputError(_broken(what, "of the script", error)) from error
     finally:
         _loading_script = False
-    script = ModuleType(CHILD_SCRIPT)
-    script.__dict__.update(content)
-    sys.modules[SCRIPT] = sys.modules[CHILD_SCRIPT] = script
-    return script
+    _script = ModuleType(CHILD_SCRIPT)
+    _script.__dict__.update(content)
+    sys.modules[SCRIPT] = sys.modules[CHILD_SCRIPT] = _script
+    return _script
 
 
 def _attribute(owner: Any, name: str, subject: str) -> Any:
