@@ -31,7 +31,7 @@ def go_on(
             )
     run, _ = read_config(path, method=own.get("method"), backbone=own.get("backbone"))
     run.require("method", "backbone")
-    with stoppable(path) as stop_signal, progress_of(run.training) as bar:
+    with stoppable(path, run) as stop_signal, progress_of(run.training) as bar:
         result = resume(
             path,
             method=own.get("method"),

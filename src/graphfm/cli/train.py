@@ -32,6 +32,59 @@ def _option(panel: str, help: str, default: str | bool = False, metavar: str | N
     return typer.Option(help=help, rich_help_panel=panel, show_default=default, metavar=metavar)
 
 
+Dataset = Annotated[
+    str | None,
+    _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian", "NAME"),
+]
+MethodName = Annotated[
+    str | None,
+    _option(
+        COMMON,
+        "How a step sees the graph: a name that 'graphfm methods' lists, or your own: "
+        "package.module:function.",
+        "full",
+        "NAME",
+    ),
+]
+BackboneName = Annotated[
+    str | None,
+    _option(
+        COMMON,
+        "The network: a name that 'graphfm backbones' lists, or your own: package.module:Class.",
+        "sage",
+        "NAME",
+    ),
+]
+Device = Annotated[str, _option(COMMON, "auto, cpu or cuda.", "auto", "NAME")]
+Out = Annotated[
+    Path | None, _option(COMMON, "Folder for the run.", "a new one under runs/", "FOLDER")
+]
+RecipeName = Annotated[
+    str | None,
+    _option(
+        RUN,
+        "The paper's settings, as 'graphfm recipes' lists them; options override.",
+        metavar="NAME",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    _option(RUN, "Go on with the run in this folder, with its own settings.", metavar="FOLDER"),
+]
+CheckpointEvery = Annotated[
+    str | None,
+    _option(
+        RUN,
+        "Seconds (30), or steps (500steps), between checkpoints; 0: only when interrupted.",
+        "auto: less than a minute is lost",
+        "TIME",
+    ),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Print the plan; do not train.", rich_help_panel=RUN)
+]
+
+
 def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
     """`graphfm train`, with the options of the method and the backbone of the user's own."""
     named = partial(train, own)
@@ -42,58 +95,15 @@ def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
 def train(
     own: Mapping[str, Named],
     *,
-    dataset: Annotated[
-        str | None,
-        _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian", "NAME"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        _option(
-            COMMON,
-            "How a step sees the graph: a name that 'graphfm methods' lists, or your own: "
-            "package.module:function.",
-            "full",
-            "NAME",
-        ),
-    ] = None,
-    backbone: Annotated[
-        str | None,
-        _option(
-            COMMON,
-            "The network: a name that 'graphfm backbones' lists, or your own: "
-            "package.module:Class.",
-            "sage",
-            "NAME",
-        ),
-    ] = None,
-    device: Annotated[str, _option(COMMON, "auto, cpu or cuda.", "auto", "NAME")] = "auto",
-    out: Annotated[
-        Path | None, _option(COMMON, "Folder for the run.", "a new one under runs/", "FOLDER")
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        _option(
-            RUN,
-            "The paper's settings, as 'graphfm recipes' lists them; options override.",
-            metavar="NAME",
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        _option(RUN, "Go on with the run in this folder, with its own settings.", metavar="FOLDER"),
-    ] = None,
-    checkpoint_every: Annotated[
-        str | None,
-        _option(
-            RUN,
-            "Seconds (30), or steps (500steps), between checkpoints; 0: only when interrupted.",
-            "auto: less than a minute is lost",
-            "TIME",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print the plan; do not train.", rich_help_panel=RUN)
-    ] = False,
+    dataset: Dataset = None,
+    method: MethodName = None,
+    backbone: BackboneName = None,
+    device: Device = "auto",
+    out: Out = None,
+    recipe: RecipeName = None,
+    resume: Resume = None,
+    checkpoint_every: CheckpointEvery = None,
+    explain: Explain = False,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -172,7 +182,7 @@ def _train(
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
     )
     try:
-        with stoppable(out) as stop_signal, progress_of(run.training) as bar:
+        with stoppable(out, run) as stop_signal, progress_of(run.training) as bar:
             result = start_run(
                 run, graph, [bar], out, interval=interval, stop_signal=stop_signal, plan=plan
             )
