@@ -1,10 +1,11 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
-from graphfm.api import Result, load_model, resume, train
+from graphfm.api import Result, compare, load_model, resume, train
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import synthetic
 from graphfm.errors import InputError
+from graphfm.methods import Method
 from graphfm.runs.model import Model
 from graphfm.runs.run import Run
 from graphfm.version import VERSION
@@ -14,9 +15,11 @@ __version__ = VERSION
 __all__ = [
     "Graph",
     "InputError",
+    "Method",
     "Model",
     "Result",
     "Run",
+    "compare",
     "load",
     "load_model",
     "resume",

@@ -1,4 +1,4 @@
-"""The front door for Python programs: `train`, `resume` and `load_model`."""
+"""The front door for Python programs: `train`, `resume`, `load_model` and `compare`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.signals import StopSignal
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.runs.execute import explained, fit, fit_in
+from graphfm.runs.memory_plan import MemoryPlan
 from graphfm.runs.model import Model
+from graphfm.runs.named import BackboneLike, MethodLike
+from graphfm.runs.options import show_options
 from graphfm.runs.run import Run, build, load_graph, pick_device
 from graphfm.training.callbacks import Callback, Score
 from graphfm.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from graphfm.experiments.compare import Row
 
 log = logging.getLogger("graphfm")
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
@@ -46,14 +52,20 @@ class Result:
 def train(
     graph: Graph | str | Path,
     *,
+    method: MethodLike = "full",
+    backbone: BackboneLike | None = None,
+    device: str = "auto",
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint_every: str = "auto",
     **options: Any,
 ) -> Result:
-    """Train on a graph, a dataset's name or an `.npz` file. Options as on the command line.
+    """Train on a graph, a dataset's name or an `.npz` file.
 
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
+    `method` is a name, "package.module:function", a function that returns a `Method` (its
+    parameters are settings like those below), or a `Method`. `backbone` is a name,
+    "package.module:Class" or a subclass of `Backbone`; without one it is sage, or the method's own.
     With `out` the run is written to that folder, with checkpoints for `resume`: `checkpoint_every`
     is "auto", seconds ("30"), steps ("500steps") or "0" for none on the way and at the end.
     """
@@ -63,33 +75,42 @@ def train(
             "PyG Data), the name of a dataset or an .npz file"
         )
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
-    run = Run.make(**{"dataset": name, **options})
+    what: dict[str, Any] = {"method": method, "backbone": backbone, "device": device}
+    run = Run.make(**{"dataset": name, **what, **options})
     if not isinstance(graph, Graph):
         graph = load_graph(run)
     return start(run, graph, callbacks, out, interval=Interval.parse(checkpoint_every))
+
+
+show_options(train)  # for help() and completion
 
 
 def resume(
     path: str | Path,
     graph: Graph | None = None,
     *,
+    method: MethodLike | None = None,
+    backbone: BackboneLike | None = None,
     callbacks: Sequence[Callback] = (),
     interval: Interval | None = None,
     stop_signal: StopSignal | None = None,
 ) -> Result:
     """Go on with the run in a folder, from its newest checkpoint; one that is finished is read.
 
-    `graph` is needed where the run was of a graph in memory.
+    `graph` is needed where the run was of a graph in memory. A method or backbone of your own has
+    to be given again: what a folder names is never imported.
     """
     from graphfm.runs.folder import RunFolder
     from graphfm.runs.reader import read_config, read_run, read_score
 
     path = Path(path)
-    run, config = read_config(path)
+    run, config = read_config(path, method=method, backbone=backbone)
+    run.require("method", "backbone")
     with RunFolder.reopen(path, config) as folder:
         score = read_score(path)
         if score is not None:
-            return Result(run=run, score=score, model=read_run(path)[1], out=path)
+            _, model, _ = read_run(path, backbone=backbone)
+            return Result(run=run, score=score, model=model, out=path)
         graph = _same_graph(run, config, graph)
         if folder.checkpoints.is_empty:  # of those that are damaged, each is named when it is read
             log.warning(
@@ -111,11 +132,16 @@ def start(
     *,
     interval: Interval | None = None,
     stop_signal: StopSignal | None = None,
+    plan: MemoryPlan | None = None,
 ) -> Result:
-    """Train a settled run. Nothing is written before everything is known to fit together."""
+    """Train a settled run. Nothing is written before everything is known to fit together.
+
+    `plan` is the memory plan, if the graph and the plan were checked before.
+    """
     path, interval = None if out is None else Path(out), interval or Interval()
-    with explained(run, graph):
-        trainer = build(run, graph)
+    log.debug("settings: %s", run)
+    with explained(run, graph, plan):
+        trainer = build(run, graph, plan)
         if path is None:
             score = fit(run, trainer, callbacks)
         else:
@@ -126,11 +152,37 @@ def start(
     return _result(run, score, trainer, path)
 
 
-def load_model(path: str | Path) -> Model:
-    """The model of a run's folder."""
+def load_model(path: str | Path, *, backbone: BackboneLike | None = None) -> Model:
+    """The model of a run's folder. A backbone of your own has to be given again."""
     from graphfm.runs.reader import read_run
 
-    return read_run(Path(path))[1]
+    return read_run(Path(path), backbone=backbone)[1]
+
+
+def compare(
+    dataset: str | Path,
+    methods: str | Sequence[MethodLike] = "all",
+    *,
+    backbone: BackboneLike | None = None,
+    out: str | Path | None = None,
+    **options: Any,
+) -> list[Row]:
+    """Train several methods on one graph, network and budget, and return the table's rows.
+
+    `compare("debian", ["graphsage", my_method], seeds=2, budget_epochs=20, hidden=64)`. Options are
+    those of `graphfm compare` and of `train`. Every training runs in a process of its own, which
+    imports a method of your own from its module; what is in the folder `out` is not run again.
+    """
+    from graphfm.experiments.compare import Plan
+    from graphfm.experiments.compare import compare as run_plan
+
+    if not isinstance(dataset, str | Path):
+        raise InputError(
+            f"cannot compare on a {type(dataset).__name__}: trainings run in processes of their "
+            "own and read the graph by name; save it (graph.save) and give the .npz file"
+        )
+    what: dict[str, Any] = {"methods": methods, "backbone": backbone}
+    return run_plan(Plan.make(dataset=str(dataset), **what, **options), out)
 
 
 def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Graph:

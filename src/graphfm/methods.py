@@ -7,6 +7,7 @@ computed from what it sees. Backbones know neither, so any method runs on any of
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from graphfm import method_settings as setting
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.control_variate import ControlVariate
@@ -26,6 +27,8 @@ from graphfm.samplers.shadow import ShadowSampler
 
 @dataclass(frozen=True)
 class Method:
+    """What a step sees of the graph, and how a layer is computed from what it sees."""
+
     sampler: Sampler
     estimator: Estimator = field(default_factory=Exact)
 
@@ -42,19 +45,19 @@ def full() -> Method:
     return Method(FullSampler())
 
 
-def graphsage(*, fanout: tuple[int, ...] = (5,), batch_size: int = 512) -> Method:
+def graphsage(*, fanout: setting.Fanout = (5,), batch_size: setting.BatchSize = 512) -> Method:
     """GraphSAGE: a few sampled neighbours per node and layer. Cheap, unbiased, noisy."""
     return Method(NeighborSampler(fanout=fanout, batch_size=batch_size))
 
 
 def graphfm_ib(
     *,
-    fanout: tuple[int, ...] = (1,),
-    batch_size: int = 512,
-    beta: tuple[float, ...] = (0.7,),
-    start: str = "fresh",
-    whole_gradient: bool = False,
-    exact_first_hop: bool = True,
+    fanout: setting.Fanout = (1,),
+    batch_size: setting.BatchSize = 512,
+    beta: setting.Beta = (0.7,),
+    start: setting.StartWithFeatures = "fresh",
+    whole_gradient: setting.WholeGradient = False,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
     estimator = AggregateMomentum(
@@ -64,23 +67,28 @@ def graphfm_ib(
 
 
 def vr_gcn(
-    *, fanout: tuple[int, ...] = (2,), batch_size: int = 512, exact_first_hop: bool = True
+    *,
+    fanout: setting.Fanout = (2,),
+    batch_size: setting.BatchSize = 512,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """VR-GCN: all neighbours as they were last seen, and a sample of how they changed."""
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
     return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
 
 
-def fastgcn(*, nodes_per_layer: tuple[int, ...] = (2000,), batch_size: int = 512) -> Method:
+def fastgcn(
+    *, nodes_per_layer: setting.NodesPerLayer = (2000,), batch_size: setting.BatchSize = 512
+) -> Method:
     """FastGCN: nodes for each layer, drawn by importance once for all who read them."""
     return Method(LayerSampler(nodes_per_layer=nodes_per_layer, batch_size=batch_size))
 
 
 def ladies(
     *,
-    nodes_per_layer: tuple[int, ...] = (1000,),
-    batch_size: int = 512,
-    normalize_rows: bool = True,
+    nodes_per_layer: setting.NodesPerLayer = (1000,),
+    batch_size: setting.BatchSize = 512,
+    normalize_rows: setting.NormalizeRows = True,
 ) -> Method:
     """LADIES: nodes for each layer, drawn among the neighbours of the layer above."""
     return Method(
@@ -95,9 +103,9 @@ def ladies(
 
 def mvs_gcn(
     *,
-    nodes_per_layer: tuple[int, ...] = (1000,),
-    batch_size: int = 512,
-    exact_first_hop: bool = True,
+    nodes_per_layer: setting.NodesPerLayer = (1000,),
+    batch_size: setting.BatchSize = 512,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """MVS-GCN: training nodes by the size of their gradients, neighbours as at a snapshot."""
     sampler = MinimalVarianceSampler(
@@ -107,7 +115,11 @@ def mvs_gcn(
 
 
 def graphsaint(
-    *, subgraph: str = "walk", budget: int = 2000, walk_length: int = 2, coverage: int = 50
+    *,
+    subgraph: setting.SaintSubgraph = "walk",
+    budget: setting.SaintBudget = 2000,
+    walk_length: setting.WalkLength = 2,
+    coverage: setting.Coverage = 50,
 ) -> Method:
     """GraphSAINT: random subgraphs, corrected for who is in them how often."""
     return Method(
@@ -117,11 +129,11 @@ def graphsaint(
 
 def shadow(
     *,
-    subgraph: str = "khop",
-    depth: int = 2,
-    fanout: tuple[int, ...] = (5,),
-    budget: int = 20,
-    batch_size: int = 512,
+    subgraph: setting.ShadowSubgraph = "khop",
+    depth: setting.ShadowDepth = 2,
+    fanout: setting.Fanout = (5,),
+    budget: setting.ShadowBudget = 20,
+    batch_size: setting.BatchSize = 512,
 ) -> Method:
     """SHADOW: a small subgraph around every target; depth of the network apart from its size."""
     return Method(
@@ -131,7 +143,12 @@ def shadow(
     )
 
 
-def cluster_gcn(*, parts: int = 24, parts_per_batch: int = 4, partition: str = "metis") -> Method:
+def cluster_gcn(
+    *,
+    parts: setting.Parts = 24,
+    parts_per_batch: setting.PartsPerBatch = 4,
+    partition: setting.Partition = "metis",
+) -> Method:
     """Cluster-GCN: parts of the graph as if there were nothing else."""
     return Method(
         ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition, halo=False)
@@ -140,12 +157,12 @@ def cluster_gcn(*, parts: int = 24, parts_per_batch: int = 4, partition: str = "
 
 def gas(
     *,
-    parts: int = 24,
-    parts_per_batch: int = 4,
-    partition: str = "metis",
-    edge_drop: float = 0.0,
-    compensate: bool = False,
-    exact_first_hop: bool = True,
+    parts: setting.Parts = 24,
+    parts_per_batch: setting.PartsPerBatch = 4,
+    partition: setting.Partition = "metis",
+    edge_drop: setting.EdgeDrop = 0.0,
+    compensate: setting.Compensate = False,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
@@ -161,16 +178,16 @@ def gas(
 
 def graphfm_ob(
     *,
-    parts: int = 24,
-    parts_per_batch: int = 4,
-    partition: str = "metis",
-    edge_drop: float = 0.0,
-    beta: tuple[float, ...] = (0.3,),
-    partial: str = "rescaled",
-    threshold: int = 0,
-    start: str = "fresh",
-    compensate: bool = False,
-    exact_first_hop: bool = True,
+    parts: setting.Parts = 24,
+    parts_per_batch: setting.PartsPerBatch = 4,
+    partition: setting.Partition = "metis",
+    edge_drop: setting.EdgeDrop = 0.0,
+    beta: setting.Beta = (0.3,),
+    partial: setting.Partial = "rescaled",
+    threshold: setting.Threshold = 0,
+    start: setting.Start = "fresh",
+    compensate: setting.Compensate = False,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """GraphFM-OB: GNNAutoScale, where the batch also moves the memory of its neighbours."""
     estimator = HaloHistory(
@@ -189,11 +206,11 @@ def graphfm_ob(
 
 def graphfm_delta(
     *,
-    parts: int = 24,
-    parts_per_batch: int = 4,
-    partition: str = "metis",
-    compensate: bool = False,
-    exact_first_hop: bool = True,
+    parts: setting.Parts = 24,
+    parts_per_batch: setting.PartsPerBatch = 4,
+    partition: setting.Partition = "metis",
+    compensate: setting.Compensate = False,
+    exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """GraphFM-delta (ours): neighbours outside are computed from sums kept up to date."""
     estimator = HaloDifference(compensate=compensate, exact_first_hop=exact_first_hop)
@@ -202,12 +219,12 @@ def graphfm_delta(
     )
 
 
-def sign(*, batch_size: int = 512) -> Method:
+def sign(*, batch_size: setting.BatchSize = 512) -> Method:
     """SIGN: features of each hop computed once, then rows alone. A network of its own."""
     return Method(RowSampler(batch_size=batch_size))
 
 
-def sgc(*, batch_size: int = 512) -> Method:
+def sgc(*, batch_size: setting.BatchSize = 512) -> Method:
     """SGC: features carried over all hops once, then one matrix. A network of its own."""
     return Method(RowSampler(batch_size=batch_size))
 

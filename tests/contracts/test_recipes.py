@@ -77,9 +77,9 @@ def test_options_override_a_recipe():
 
 def test_a_slip_in_a_name_is_refused_and_a_network_of_its_own_is_taken():
     recipe = recipe_of("table2-gcn-flickr-gas")
-    with pytest.raises(InputError, match="there is no method 'foo'"):
+    with pytest.raises(InputError, match="unknown method 'foo'"):
         recipe.options(method="foo")
-    with pytest.raises(InputError, match="there is no backbone 'foo'"):
+    with pytest.raises(InputError, match="unknown backbone 'foo'"):
         recipe.options(backbone="foo")
     assert Run.make(**recipe.options(method="sign")).backbone == "sign"
 

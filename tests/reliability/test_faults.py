@@ -450,7 +450,7 @@ def test_memory_that_runs_out_says_what_to_reduce(graph, tmp_path, monkeypatch, 
         return real(self, seeds)
 
     monkeypatch.setattr(Trainer, "step", fail)
-    with pytest.raises(InputError, match=r"memory ran out \(memory on cpu, .*\); use a lower --"):
+    with pytest.raises(InputError, match=r"memory ran out \(memory on cpu, .*\); lower hidden"):
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     assert not CheckpointStore(tmp_path / "run" / "checkpoints").is_empty
 

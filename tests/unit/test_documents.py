@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from graphfm.methods import METHODS
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,9 +15,6 @@ def python_blocks(name: str) -> list[str]:
 @pytest.mark.parametrize("name", ["README.md", "docs/npz.md", "docs/extending.md"])
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("graphfm.methods.METHODS", methods := dict(METHODS))
-    monkeypatch.setattr("graphfm.runs.run.METHODS", methods)
-    monkeypatch.setattr("graphfm.runs.memory_plan.METHODS", methods)
     blocks = python_blocks(name)
     assert blocks
     for block in blocks:

@@ -18,7 +18,7 @@ PACKAGES = [path for path in FILES if path.name == "__init__.py"]
 # Rooms in the order in which they may import each other: a room imports rooms of earlier lines.
 ROOMS = (
     "errors version",
-    "files memory batch",
+    "files memory batch options",
     "kernels",
     "norm",
     "layer",
@@ -27,6 +27,7 @@ ROOMS = (
     "data",
     "samplers estimators",
     "backbones",
+    "method_settings",
     "methods",
     "training",
     "checkpointing",

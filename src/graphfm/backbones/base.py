@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +16,18 @@ from graphfm.estimators.base import Estimator
 from graphfm.estimators.layer_step import ForwardPass
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
+from graphfm.options import Setting
+
+Layers = Annotated[
+    int, Setting("Layers (sign and sgc: hops): how far away a node sees.", most=1000)
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DepthSettings:
     """What every backbone can be told."""
 
-    layers: int = 2
+    layers: Layers = 2
 
     def __post_init__(self) -> None:
         if self.layers < 1:
@@ -33,10 +38,12 @@ class DepthSettings:
 class HiddenSettings(DepthSettings):
     """What a backbone with hidden rows can be told."""
 
-    hidden: int = 128
-    dropout: float = 0.5
-    dropout_input: bool = False  # drop features too, not only hidden rows
-    batch_norm: bool = False
+    hidden: Annotated[int, Setting("Width of hidden rows.", most=1 << 20)] = 128
+    dropout: Annotated[float, Setting("Share of hidden values dropped in training.")] = 0.5
+    dropout_input: Annotated[bool, Setting("Drop input features too, not only hidden rows.")] = (
+        False
+    )
+    batch_norm: Annotated[bool, Setting("Normalise hidden rows over the batch.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,7 +57,9 @@ class HiddenSettings(DepthSettings):
 class Settings(HiddenSettings):
     """What a backbone of equal layers, one after the other, can be told."""
 
-    residual: bool = False  # where a layer's input and output have the same width
+    residual: Annotated[
+        bool, Setting("Add a layer's input to its output, where both have the same width.")
+    ] = False
 
 
 T = TypeVar("T")  # rows, or a function that reads them

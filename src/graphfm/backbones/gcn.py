@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from torch import Tensor, nn
 
@@ -14,11 +14,15 @@ from graphfm.errors import InputError
 from graphfm.kernels import weighted_sum
 from graphfm.kernels.halo_update import Affine
 from graphfm.layer import GraphLayer
+from graphfm.options import Setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class GCNSettings(Settings):
-    diagonal: float = 0.0  # of the matrix's diagonal, how much is added to it (Cluster-GCN)
+    diagonal: Annotated[
+        float,
+        Setting("How much of the matrix's diagonal is added to it (Cluster-GCN)."),
+    ] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

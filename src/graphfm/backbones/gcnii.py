@@ -2,26 +2,31 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone, Settings
+from graphfm.backbones.base import Backbone, Layers, Settings
 from graphfm.batch import Block, Targets
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
+from graphfm.options import Setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class GCNIISettings(Settings):
-    layers: int = 4
-    alpha: float = 0.1  # weight of the encoder's output in every layer
-    theta: float = 0.5  # layer k mixes in its weights by log(theta / k + 1)
-    shared_weights: bool = True  # one matrix for both terms, or one each
+    layers: Layers = 4
+    alpha: Annotated[float, Setting("Weight of the encoder's output in every layer.")] = 0.1
+    theta: Annotated[
+        float, Setting("Strength of the weights: layer k mixes them in by log(theta / k + 1).")
+    ] = 0.5
+    shared_weights: Annotated[
+        bool, Setting("Use one matrix for both terms of a layer, not one each.")
+    ] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from graphfm.errors import InputError
 from graphfm.kernels import segment_max, segment_min, weighted_sum
 from graphfm.layer import GraphLayer
 from graphfm.norm import BatchNorm
+from graphfm.options import Setting
 
 AGGREGATORS = ("mean", "max", "min", "std")
 SCALERS = ("identity", "amplification", "attenuation")
@@ -29,10 +30,17 @@ def _check_names(what: str, got: Sequence[str], known: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PNASettings(Settings):
-    aggregators: tuple[str, ...] = ("mean", "max")
-    scalers: tuple[str, ...] = ("identity", "amplification")
-    transform: bool = False  # a layer of its own on the rows of each aggregator and scaler
-    jump: bool = False  # decode the rows of all layers side by side, not only the last
+    aggregators: Annotated[tuple[str, ...], Setting("Some of mean,max,min,std.")] = ("mean", "max")
+    scalers: Annotated[tuple[str, ...], Setting("Some of identity,amplification,attenuation.")] = (
+        "identity",
+        "amplification",
+    )
+    transform: Annotated[
+        bool, Setting("Apply a layer to the rows of each aggregator and scaler first.")
+    ] = False
+    jump: Annotated[
+        bool, Setting("Decode the rows of all layers side by side, not only the last.")
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

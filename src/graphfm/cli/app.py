@@ -1,9 +1,11 @@
 """The commands, and what becomes of an error."""
 
+import copy
 import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,33 +13,56 @@ import typer
 from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare
 from graphfm.cli.datasets import datasets
+from graphfm.cli.help import Command, with_verbosity
 from graphfm.cli.info import info
 from graphfm.cli.listing import backbones, methods
-from graphfm.cli.output import Interrupted
+from graphfm.cli.options import own_code
+from graphfm.cli.output import Interrupted, set_verbosity
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.signals import Heard
 from graphfm.cli.staleness import staleness
-from graphfm.cli.train import train
+from graphfm.cli.train import train_command
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
-app = typer.Typer(
-    name="graphfm",
-    help="Train graph neural networks on large graphs.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 COMMANDS = (
-    train, evaluate, predict, compare, reproduce, recipes, staleness, bench, methods,
+    evaluate, predict, compare, reproduce, recipes, staleness, bench, methods,
     backbones, info,
 )  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(datasets, name="datasets")
+
+
+def make_app(arguments: Sequence[str]) -> typer.Typer:
+    """The commands; code of the user's own that the arguments name adds its options to `train`."""
+    app = typer.Typer(
+        name="graphfm",
+        help="Train graph neural networks on large graphs.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    own = own_code(arguments) if arguments[:1] == ["train"] else {}
+    for command in (train_command(own), *COMMANDS):
+        app.command(cls=Command)(with_verbosity(command))
+    app.add_typer(_with_verbosity(datasets), name="datasets")
+    app.callback(invoke_without_command=True)(_root)
+    return app
+
+
+def _with_verbosity(group: typer.Typer) -> typer.Typer:
+    """A copy of a group of commands, with -q and -v on each."""
+    group = copy.copy(group)
+    group.registered_commands = [copy.copy(command) for command in group.registered_commands]
+    for command in group.registered_commands:
+        assert command.callback is not None
+        command.callback, command.cls = with_verbosity(command.callback), Command
+    group.registered_callback = copy.copy(group.registered_callback)
+    if group.registered_callback is not None and group.registered_callback.callback is not None:
+        group.registered_callback.callback = with_verbosity(group.registered_callback.callback)
+    return group
 
 
 def _show_version(wanted: bool) -> None:
@@ -46,7 +71,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
@@ -60,10 +84,10 @@ def _root(
 def main() -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    logging.getLogger("graphfm").setLevel(logging.INFO)
+    set_verbosity()
     with Heard() as heard:
         try:
-            code = app(prog_name="graphfm", standalone_mode=False)
+            code = make_app(sys.argv[1:])(prog_name="graphfm", standalone_mode=False)
         except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
             _end(str(error) or "interrupted", getattr(error, "code", None) or heard.code)
         except Exception as error:
@@ -93,7 +117,7 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, InputError):
         return str(error)
     if is_out_of_memory(error):
-        return "there is not enough memory; use a smaller graph, or a lower --hidden or --layers"
+        return "there is not enough memory; use a smaller graph, or lower hidden or layers"
     if isinstance(error, OSError):
         return str(error)
     describe = getattr(error, "format_message", None)  # typer's own errors, click's or vendored

@@ -1,5 +1,6 @@
 """graphfm compare"""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
+from graphfm.runs.own_code import importable
 
 WHAT, NETWORK, BUDGET, RUN = "What", "Network", "Training", "Run"
 
@@ -30,7 +32,12 @@ def compare(
         str, _option(WHAT, "The network; 'graphfm backbones' lists them.")
     ] = "sage",
     methods: Annotated[
-        str, _option(WHAT, "Names with commas between, or all; 'graphfm methods' lists them.")
+        str,
+        _option(
+            WHAT,
+            "Names with commas between, or all; 'graphfm methods' lists them. Your own: "
+            "package.module:function.",
+        ),
     ] = "all",
     seeds: Annotated[int, _option(WHAT, "Trainings of each method.")] = 3,
     settings: Annotated[
@@ -79,7 +86,9 @@ def compare(
     options = {name: given[name] for name in given if name not in ("out", "json", "settings")}
     options["sweep"] = _sweep(sweep or [])
     options["own"] = own_settings(settings or [])
-    _run(Plan.make(**options), out, json)
+    with importable(os.getcwd() if ":" in methods + backbone else None):
+        plan = Plan.make(**options)
+    _run(plan, out, json)
 
 
 def _run(plan: Plan, out: Path | None, json: bool) -> None:

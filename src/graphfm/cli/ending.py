@@ -14,10 +14,11 @@ from graphfm.cli.output import Interrupted, print_json
 from graphfm.errors import InputError
 from graphfm.memory import size
 from graphfm.runs.folder import CHECKPOINTS
+from graphfm.runs.run import Run
 
 
 @contextmanager
-def stoppable(out: Path) -> Iterator[StopSignal]:
+def stoppable(out: Path, run: Run) -> Iterator[StopSignal]:
     """A training in the folder `out` that signals may stop."""
     stop_signal = StopSignal()
     try:
@@ -25,7 +26,7 @@ def stoppable(out: Path) -> Iterator[StopSignal]:
     except (TrainingStopped, KeyboardInterrupt) as stop:
         lost = isinstance(stop, TrainingStopped) and not stop.kept
         code = None if stop_signal.number is None else 128 + stop_signal.number
-        raise Interrupted(_how_to_go_on(out, _before(out) if lost else ""), code) from None
+        raise Interrupted(_how_to_go_on(out, run, _before(out) if lost else ""), code) from None
 
 
 def report(result: Result, json: bool) -> None:
@@ -62,9 +63,12 @@ def _before(out: Path) -> str:
     return ", as of the checkpoint before"
 
 
-def _how_to_go_on(out: Path, remark: str = "") -> str:
+def _how_to_go_on(out: Path, run: Run, remark: str = "") -> str:
     if not (out / "config.json").is_file():
         return "interrupted before training began; nothing was written"
+    method, backbone = run.named_method, run.named_backbone
+    network = f" --backbone {backbone.name}" if backbone.is_own else ""
+    again = f" --method {method.name}{network}" if method.is_own else network
     model = (out / "model.safetensors").is_file()
-    evaluate = f"; its best model so far: graphfm evaluate {out}" if model else ""
-    return f"interrupted; to go on{remark}: graphfm train --resume {out}{evaluate}"
+    evaluate = f"; its best model so far: graphfm evaluate {out}{network}" if model else ""
+    return f"interrupted; to go on{remark}: graphfm train --resume {out}{again}{evaluate}"

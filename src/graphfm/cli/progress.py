@@ -1,6 +1,9 @@
-"""A bar with loss, validation score and time left; silent where nobody watches."""
+"""How a training goes: a bar on a terminal, else a plain line at least every 30 seconds."""
 
+import math
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -8,15 +11,20 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from graphfm.cli.output import is_quiet, say
 from graphfm.training.callbacks import Callback, EpochRecord
+from graphfm.training.settings import Training
+
+EVERY = 30.0  # seconds between lines, at most
 
 
 class Bars:
-    """Shown while a block of code runs."""
+    """Shown while a block of code runs, unless the user wants it quiet."""
 
     progress: Progress
 
     def __enter__(self) -> Self:
+        self.progress.disable = self.progress.disable or is_quiet()
         self.progress.start()
         return self
 
@@ -30,6 +38,8 @@ class Bars:
 
 
 class ProgressBar(Bars, Callback):
+    """Epochs, loss, validation score and time left on one line of a terminal."""
+
     def __init__(self, epochs: int) -> None:
         self.progress = Progress(
             TextColumn("epoch"),
@@ -52,3 +62,81 @@ class ProgressBar(Bars, Callback):
         if record.val is not None:
             shown |= {"val": f"{record.val:.4f}", "best": f"{best:.4f}"}
         self.progress.update(self.task, completed=record.epoch, **shown)  # type: ignore[arg-type]
+
+
+class ProgressLines(Callback):
+    """A line for the first and the last epoch, and between them at least one every 30 seconds."""
+
+    def __init__(self, training: Training, every: float = EVERY) -> None:
+        self.training, self.every = training, every
+        self.line, self.val = "preparing", "-"  # of what was last heard
+        self.num_before, self.num_heard, self.said = 0, 0, True
+        self.started = self.last = time.monotonic()
+        self._end, self._lock = threading.Event(), threading.Lock()
+        self._thread = threading.Thread(target=self._fill_silence, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+        if error is None and not self.said:  # the last epoch, wherever training stopped
+            say(self.line)
+
+    def on_begin(self, records: Sequence[EpochRecord]) -> None:
+        self.num_before, self.started = len(records), time.monotonic()
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        with self._lock:
+            first, self.num_heard = self.num_heard == 0, record.epoch - self.num_before
+            if record.val is not None:
+                self.val = f"{record.val:.4f} (best {best:.4f})"
+            self.line = (
+                f"epoch {record.epoch} of {self.training.epochs}: loss {record.loss:.4f}, "
+                f"validation {self.val}{self._time_left(record.epoch)}"
+            )
+            self.said = False
+            if first or time.monotonic() - self.last >= self.every:
+                self._say(self.line)
+
+    def _say(self, line: str) -> None:
+        say(line)
+        self.said, self.last = True, time.monotonic()
+
+    def _time_left(self, epoch: int) -> str:
+        """An upper bound: patience may end a training before its last epoch."""
+        if epoch >= self.training.epochs:
+            return ""
+        spent = time.monotonic() - self.started
+        seconds = spent / self.num_heard * (self.training.epochs - epoch)
+        if self.training.max_seconds:
+            seconds = min(seconds, max(self.training.max_seconds - spent, 0))
+        return f", at most {duration(math.ceil(seconds))} left"
+
+    def _fill_silence(self) -> None:
+        """Say where the training is when an epoch takes longer than a line may be missing."""
+        while not self._end.wait(max(self.last + self.every - time.monotonic(), 0.01)):
+            with self._lock:
+                if time.monotonic() - self.last >= self.every:
+                    spent = duration(time.monotonic() - self.started)
+                    self._say(f"{self.line}; {spent} so far")
+
+
+def progress_of(training: Training) -> ProgressBar | ProgressLines:
+    """What suits where stderr goes."""
+    return ProgressBar(training.epochs) if sys.stderr.isatty() else ProgressLines(training)
+
+
+def duration(seconds: float) -> str:
+    """45 s, 12 min, 3 h 20 min."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,6 +1,7 @@
 """graphfm evaluate, graphfm predict"""
 
 import csv
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
 from graphfm.runs.model import Model
+from graphfm.runs.own_code import importable
 from graphfm.runs.reader import read_run
 from graphfm.runs.run import pick_device
 
@@ -24,13 +26,21 @@ Dataset = Annotated[
     str | None, typer.Option(help="Another graph with the same features: a name or a FILE.npz.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Backbone = Annotated[
+    str | None,
+    typer.Option(help="For a run of your own backbone, its name again: package.module:Class."),
+]
 
 
 def evaluate(
-    run: RunArgument, dataset: Dataset = None, device: Device = "auto", json: Json = False
+    run: RunArgument,
+    dataset: Dataset = None,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    json: Json = False,
 ) -> None:
     """Score the model of a run on its own graph, or on another."""
-    name, graph, model = _load(run, dataset, device)
+    name, graph, model = _load(run, dataset, backbone, device)
     scores = model.evaluate(graph)
     if json:
         print_json({"run": str(run), "dataset": name, **scores})
@@ -46,6 +56,7 @@ def predict(
     run: RunArgument,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
     dataset: Dataset = None,
+    backbone: Backbone = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -55,7 +66,7 @@ def predict(
     Of many labels per node, all above one half, joined by '|'.
     The graph may be one the model has never seen.
     """
-    name, graph, model = _load(run, dataset, device)
+    name, graph, model = _load(run, dataset, backbone, device)
     try:
         with atomic_path(out) as path, path.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
@@ -69,8 +80,11 @@ def predict(
         say(f"{graph.num_nodes:,} predictions in {out}")
 
 
-def _load(run: Path, dataset: str | None, device: str) -> tuple[str, Graph, Model]:
-    settings, model, trained_on = read_run(run)
+def _load(
+    run: Path, dataset: str | None, backbone: str | None, device: str
+) -> tuple[str, Graph, Model]:
+    with importable(os.getcwd() if backbone is not None else None):
+        settings, model, trained_on = read_run(run, backbone=backbone)
     if dataset is None and settings.dataset == IN_MEMORY:
         raise InputError(f"{run} was trained on a graph in memory; save it and give --dataset FILE")
     graph = load(dataset or trained_on.get("path") or settings.dataset, device=pick_device(device))

@@ -23,6 +23,7 @@ from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Out
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
 from graphfm.memory import is_out_of_memory
 from graphfm.runs.memory_plan import TooLarge
+from graphfm.runs.named import unpacked
 from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
@@ -47,7 +48,8 @@ def main(request: Mapping[str, Any]) -> NoReturn:
 def train_cell(request: Mapping[str, Any]) -> Outcome:
     """Train, and turn whatever goes wrong into an outcome."""
     try:
-        run = Run.from_json(request["run"])
+        own = unpacked(request["code"], request["run"])  # the user's own method or backbone
+        run = Run.from_json(request["run"], **own)
     except Exception as error:  # the parent could build it: this process lacks something
         if not isinstance(error, InputError):
             traceback.print_exc()

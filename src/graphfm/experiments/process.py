@@ -39,6 +39,7 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
         "path": _module_path(),
         "run": cell.run.to_json(),
         "measure": cell.measure,
+        "code": cell.run.code(),
         "fingerprint": fingerprint,
         "threads": torch.get_num_threads(),
     }

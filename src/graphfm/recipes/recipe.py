@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphfm.backbones import BACKBONES
-from graphfm.methods import METHODS
-from graphfm.runs.run import Run, backbone_of, known_name, options_of
+from graphfm.runs.named import choose_backbone, choose_method
+from graphfm.runs.run import Run, backbone_of, options_of
 
 # As in the paper's code: histories start at zero, the first hop is sampled, and a partial sum over
 # the neighbours inside a batch is not rescaled.
@@ -41,15 +40,12 @@ class Recipe:
         given = {name: value for name, value in given.items() if value is not None}
         flat, run = self._flat(), self.run
         method = given.get("method", run.method)
-        known_name("method", method, METHODS)
+        choose_method(method)  # refuses one that does not exist
         if own := backbone_of(method):
             given = {"backbone": own, **given}
         backbone = given.get("backbone", run.backbone)
-        known_name("backbone", backbone, BACKBONES)
-        if (method, backbone) != (
-            run.method,
-            run.backbone,
-        ):  # others have other options
+        choose_backbone(backbone)
+        if (method, backbone) != (run.method, run.backbone):  # others have other options
             kept = {"dataset", "backbone", "method", *options_of(method, backbone)}
             flat = {name: value for name, value in flat.items() if name in kept}
         return {**flat, **given}

@@ -16,7 +16,7 @@ from graphfm.checkpointing.signals import StopSignal
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
-from graphfm.runs.memory_plan import memory_plan
+from graphfm.runs.memory_plan import MemoryPlan, memory_plan
 from graphfm.runs.run import Run, build
 from graphfm.training.callbacks import Callback, Score
 from graphfm.training.errors import NonFiniteError
@@ -68,14 +68,14 @@ def fit_in(
 
 
 @contextmanager
-def explained(run: Run, graph: Graph) -> Iterator[None]:
+def explained(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Iterator[None]:
     """Where memory runs out, say what takes it and what to reduce."""
     try:
         yield
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        plan = memory_plan(run, graph)
+        plan = plan or memory_plan(run, graph)
     else:
         return
     raise InputError(f"memory ran out ({plan}); {plan.advice(run)}")
@@ -90,7 +90,7 @@ def _stopped_by(error: OSError, folder: RunFolder) -> str:
         advice = f"make room for {folder.path}"
     elif error.errno in NO_RIGHT:
         advice = f"see who may write to {folder.path}"
-    then = f"; then: graphfm train --resume {folder.path}" if folder.can_go_on else ""
+    then = f"; then: {folder.how_to_resume}" if folder.can_go_on else ""
     return f"the training was stopped by an error: {reason}{where}; {advice}{then}"
 
 

@@ -124,6 +124,11 @@ class RunFolder(Callback):
         """Is there more of the run than its beginning?"""
         return (self.path / WEIGHTS).exists() or not self.checkpoints.is_empty
 
+    @property
+    def how_to_resume(self) -> str:
+        """The command, and the call for Python."""
+        return _how_to_resume(self.path)
+
     def discard(self) -> None:
         """Leave nothing of a run that failed before it had a model or a checkpoint."""
         if not self.can_go_on:
@@ -169,16 +174,14 @@ def check_free(path: Path) -> None:
     """Refuse a place where no run can be written; leaves it as it was."""
     if path.exists() and not path.is_dir():
         raise InputError(
-            f"cannot write to {path}: it is a file, and a run is a folder; choose another (--out)"
+            f"cannot write to {path}: it is a file, and a run is a folder; choose another"
         )
     try:
         with folder_for(path):
             if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
                 found = (path / CONFIG).is_file()
-                more = f"; to go on with its run: --resume {path}" if found else ""
-                raise InputError(
-                    f"{path} is not empty; choose another folder (--out), or remove it{more}"
-                )
+                more = f"; to go on with its run: {_how_to_resume(path)}" if found else ""
+                raise InputError(f"{path} is not empty; choose another folder, or remove it{more}")
             with TemporaryFile(dir=path):
                 pass
     except OSError as error:
@@ -188,7 +191,7 @@ def check_free(path: Path) -> None:
 def _cannot_write(
     path: Path,
     error: OSError,
-    advice: str = "choose another folder (--out), or see to it that you may write there",
+    advice: str = "choose another folder, or see to it that you may write there",
 ) -> InputError:
     return InputError(f"cannot write to {path}: {error.strerror or error}; {advice}")
 
@@ -213,6 +216,10 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
     }
 
 
+def _how_to_resume(path: Path) -> str:
+    return f"graphfm train --resume {path}, or in Python resume('{path}')"
+
+
 def as_file_name(dataset: str) -> str:
     """synthetic:small:0.1 -> synthetic-small-0.1, data/mine.npz -> mine."""
     return re.sub(r"[^\w.-]+", "-", Path(dataset).name.removesuffix(".npz"))[:100]
@@ -220,7 +227,7 @@ def as_file_name(dataset: str) -> str:
 
 def new_path(run: Run) -> Path:
     """Make runs/debian-full-sage, or the same with the first free number behind it."""
-    name = f"{as_file_name(run.dataset)}-{run.method}-{run.backbone}"
+    name = "-".join(map(as_file_name, (run.dataset, run.method, run.backbone)))
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
         try:

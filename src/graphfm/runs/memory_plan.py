@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from graphfm.backbones import make_backbone
 from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import known_size
 from graphfm.data.graph import Graph
@@ -15,7 +14,7 @@ from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES
 from graphfm.errors import InputError
 from graphfm.memory import available_memory, size
-from graphfm.methods import METHODS, Method
+from graphfm.methods import Method
 from graphfm.step_plan import StepPlan
 from graphfm.training.inference import KEPT_BYTES
 from graphfm.training.plan_step import plan_step
@@ -89,18 +88,19 @@ class MemoryPlan:
         """What to reduce, by what takes most."""
         others = max(self.histories, self.step, self.evaluation)
         if self.features > others and "exact_first_hop" in run.method_settings:
-            return "use --features fp16, --no-exact-first-hop, or a smaller graph"
+            return "set features to fp16, turn off exact_first_hop, or use a smaller graph"
         if self.histories > max(self.step, self.evaluation):
-            return "use --history fp16, a lower --hidden, or a method without histories"
+            return "set history to fp16, lower hidden, or use a method without histories"
         if self.evaluation > self.step:
             whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
-            return f"use {'no refresh or staleness, or ' if whole else ''}a lower --hidden"
+            off = "turn off refresh_histories and staleness_every, or " if whole else ""
+            return f"{off}lower hidden"
         if run.method == "full":
-            return "use a method that samples, such as graphfm-ib, or a lower --hidden"
+            return "use a method that samples, such as graphfm-ib, or lower hidden"
         for name in ("batch_size", "parts_per_batch", "budget"):
             if name in run.method_settings:
-                return f"use a lower --{name.replace('_', '-')} or --hidden"
-        return "use a lower --hidden"
+                return f"lower {name} or hidden"
+        return "lower hidden"
 
 
 def by_need(plan: MemoryPlan) -> int:
@@ -122,10 +122,8 @@ def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
 def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     """What `run` will take on a graph of that size."""
     with torch.device("meta"):
-        backbone = make_backbone(
-            run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
-        )
-    method = METHODS[run.method](**run.method_settings)
+        backbone = run.new_backbone(graph.num_features, graph.num_classes)
+    method = run.new_method()
     step = plan_step(graph, device, backbone, method, run.training)
     layers = method.sampler.footprint(graph, len(backbone.layers))
     number = sum(p.numel() for p in backbone.parameters())

@@ -10,13 +10,19 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
-from graphfm.backbones import make_backbone
 from graphfm.checkpointing.schedule import Interval
 from graphfm.data.graph import names as naming
 from graphfm.errors import InputError
 from graphfm.files import read_json
 from graphfm.runs.folder import CONFIG, RESULT, WEIGHTS
 from graphfm.runs.model import Model
+from graphfm.runs.named import (
+    BackboneLike,
+    MethodLike,
+    NotTheSame,
+    choose_backbone,
+    choose_method,
+)  # fmt: skip
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
 
@@ -28,9 +34,15 @@ ADVICE = "bring it back from a copy, or begin a new run"
 MOST_NUMBER = 1 << 40  # of features or classes; more is a slip, and would overflow
 
 
-def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
-    """The run, its model, and what its config says of the graph."""
-    run, config = read_config(path)
+def read_run(
+    path: Path, *, backbone: BackboneLike | None = None
+) -> tuple[Run, Model, dict[str, Any]]:
+    """The run, its model, and what its config says of the graph.
+
+    A backbone of the user's own has to be given again; the method is not needed.
+    """
+    run, config = read_config(path, backbone=backbone)
+    run.require("backbone")
     weights, graph = path / WEIGHTS, config["graph"]
     if not weights.is_file():
         raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
@@ -42,18 +54,18 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
         naming.check_names("class_names", names, graph["num_classes"])
         sizes = graph["num_features"], graph["num_classes"]
         with torch.device("meta"):  # without memory, until the weights are known to be as large
-            planned = make_backbone(run.backbone, *sizes, **run.backbone_settings)
+            planned = run.new_backbone(*sizes)
     except MALFORMED as error:
         raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
     try:
         _check_shapes(weights, {key: rows.shape for key, rows in planned.state_dict().items()})
-        backbone = make_backbone(run.backbone, *sizes, **run.backbone_settings)
-        backbone.load_state_dict(load_file(weights))
+        network = run.new_backbone(*sizes)
+        network.load_state_dict(load_file(weights))
     except (SafetensorError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{weights} is damaged or does not fit its config ({reason})") from None
     model = Model(
-        backbone=backbone,
+        backbone=network,
         num_features=graph["num_features"],
         num_classes=graph["num_classes"],
         multi_label=bool(graph["multi_label"]),
@@ -62,17 +74,27 @@ def read_run(path: Path) -> tuple[Run, Model, dict[str, Any]]:
     return run, model, graph
 
 
-def read_config(path: Path) -> tuple[Run, dict[str, Any]]:
-    """What was asked: the run, and all that `config.json` says beside it."""
+def read_config(
+    path: Path, *, method: MethodLike | None = None, backbone: BackboneLike | None = None
+) -> tuple[Run, dict[str, Any]]:
+    """The run, and all that `config.json` says beside it.
+
+    Code of the user's own is never imported because the file names it: it has to be given.
+    """
     config = _read_json(path / CONFIG)
+    method = None if method is None else choose_method(method)
+    backbone = None if backbone is None else choose_backbone(backbone)
     try:
-        run, graph, machine = Run.from_json(config["run"]), config["graph"], config["machine"]
+        run = Run.from_json(config["run"], method=method, backbone=backbone)
+        graph, machine = config["graph"], config["machine"]
         for key in ("class_names", "num_features", "num_classes", "multi_label"):
             graph[key]
         for value in (graph.get("path"), graph.get("fingerprint"), machine.get("kind")):
             if not isinstance(value, str | None):
                 raise TypeError(f"{value!r} is not text")
         Interval.parse(config.get("checkpoint_every", "auto"))
+    except NotTheSame:
+        raise
     except MALFORMED as error:
         raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
     return run, config

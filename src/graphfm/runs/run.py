@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
-import math
+import copy
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 
-from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.methods import METHODS
-from graphfm.runs.memory_plan import foresee, memory_plan
+from graphfm.methods import Method
+from graphfm.options import options_in, settle
+from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
+from graphfm.runs.named import (
+    BackboneLike,
+    MethodLike,
+    Named,
+    as_tuples,
+    carried,
+    choose_again,
+    choose_backbone,
+    choose_method,
+    make_method,
+    refuse_unnamed,
+)
+from graphfm.runs.options import refusal
 from graphfm.training.settings import Training
 from graphfm.training.setup import check_capture, check_trainable, seeded
 from graphfm.training.trainer import Trainer
@@ -23,7 +36,9 @@ from graphfm.training.trainer import Trainer
 DEVICES = ("auto", "cpu", "cuda")
 OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods that are one network
 HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
-MOST = {"layers": 1000, "hidden": 1 << 20, "seed": (1 << 63) - 1}  # more is a slip of the keyboard
+RECORDED = (
+    "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,66 +52,108 @@ class Run:
     backbone_settings: Mapping[str, Any] = field(default_factory=dict)
     method_settings: Mapping[str, Any] = field(default_factory=dict)
     training: Training = field(default_factory=Training)
+    # The code behind the two names. It is not part of the record.
+    named_backbone: Named = field(compare=False, repr=False)
+    named_method: Named = field(compare=False, repr=False)
+    made_method: Method | None = field(compare=False, repr=False)
 
     @classmethod
     def make(
         cls,
         *,
         dataset: str = "debian",
-        backbone: str | None = None,
-        method: str = "full",
+        backbone: BackboneLike | None = None,
+        method: MethodLike = "full",
         device: str = "auto",
         **options: Any,
     ) -> Run:
-        """Sort flat options (`hidden=64, lr=0.01, ...`) to whom they belong; None is not given."""
-        known_name("method", method, METHODS)
-        own = backbone_of(method)
-        if own is not None and backbone not in (None, own):
-            raise InputError(
-                f"method {method} is a network of its own and does not train {backbone}; leave out "
-                "--backbone"
-            )
-        backbone = backbone or own or "sage"
-        known_name("backbone", backbone, BACKBONES)
+        """Sort flat options (`hidden=64, lr=0.01, ...`) to their owners; None is not given.
+
+        A method is a name, "package.module:function", a function that returns a `Method`, or a
+        `Method`; a backbone is a name, "package.module:Class" or a subclass of `Backbone`.
+        """
+        how = choose_method(method)
+        network = _network(how, backbone)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
-        network = _take(given, _backbone_options(backbone))
-        how = _take(given, _method_options(method))
-        training = Training(**_take(given, _defaults(Training)))
-        _check_sizes({**network, **how, **vars(training)})
+        _check_apart(how, network)
+        network_settings = settle(given, network.options, f"backbone {network.name}")
+        method_settings = settle(given, how.options, f"method {how.name}")
+        training = Training(**settle(given, options_in(Training), "the training"))
         if given:
-            raise InputError(_refusal(next(iter(given)), backbone, method))
-        BACKBONES[backbone].Settings(**network)  # a bad value is refused here, not at step 1
-        if not METHODS[method](**how).estimator.keeps_history:
-            _refuse_history_settings(method, training)
+            raise InputError(refusal(next(iter(given)), network.name, how.name))
+        if network.code is not None:
+            network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
+        made = None if how.code is None else make_method(how, method_settings)
+        if made is not None and not made.estimator.keeps_history:
+            _refuse_history_settings(how.name, training)
         return cls(
             dataset=dataset,
-            backbone=backbone,
-            method=method,
+            backbone=network.name,
+            method=how.name,
             device=device,
-            backbone_settings=network,
-            method_settings=how,
+            backbone_settings={**network.fixed, **network_settings},
+            method_settings={**how.fixed, **method_settings},
             training=training,
+            named_backbone=network,
+            named_method=how,
+            made_method=made,
         )
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        record = {name: copy.deepcopy(getattr(self, name)) for name in RECORDED}
+        return {**record, "training": asdict(self.training)}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Run:
-        """The inverse of `to_json`, through the same checks as `make`."""
-        flat = dict(record)
-        known_name("backbone", flat["backbone"], BACKBONES)  # here none may be left out
-        for group in ("backbone_settings", "method_settings", "training"):
-            flat |= {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in flat.pop(group).items()
-            }
-        return cls.make(**flat)
+    def from_json(
+        cls,
+        record: Mapping[str, Any],
+        *,
+        method: MethodLike | None = None,
+        backbone: BackboneLike | None = None,
+    ) -> Run:
+        """The inverse of `to_json`, through the same checks as `make`.
+
+        Nothing that a record names is imported. Code of a user's own has to be given here again;
+        without it the run can be looked at, and `require` says what is missing.
+        """
+        flat = as_tuples(dict(record))
+        settings = {name: flat.pop(f"{name}_settings") for name in ("backbone", "method")}
+        chosen = {
+            "backbone": choose_again("backbone", flat["backbone"], backbone, settings["backbone"]),
+            "method": choose_again("method", flat["method"], method, settings["method"]),
+        }
+        flat |= flat.pop("training")
+        for name, named in chosen.items():
+            flat |= {} if named.fixed else settings[name]
+        return cls.make(**{**flat, **chosen})
+
+    def require(self, *what: str) -> None:
+        """Refuse to go on without the code of the "method" or the "backbone"."""
+        for name in what:
+            named: Named = getattr(self, f"named_{name}")
+            if named.code is None:
+                refuse_unnamed(name, named.name)
+
+    def new_method(self) -> Method:
+        """A copy of the method that was made and checked with the run: trainers share no state."""
+        self.require("method")
+        return copy.deepcopy(self.made_method)  # type: ignore[return-value]
+
+    def new_backbone(self, in_width: int, out_width: int) -> Backbone:
+        """The network, with new weights."""
+        self.require("backbone")
+        kind: Any = self.named_backbone.code
+        backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
+        return backbone
+
+    def code(self) -> dict[str, Any]:
+        """What a child process needs to find code of a user's own; empty if there is none."""
+        return carried(self.named_method, self.named_backbone)
 
 
 def load_graph(run: Run) -> Graph:
-    """The graph of a run, on its device; not read where it is known that it would not fit."""
+    """The graph of a run, on its device; it is not read if it is known that it would not fit."""
     device = pick_device(run.device)
     check_capture(run.training, device)
     if plan := foresee(run, device):
@@ -104,100 +161,81 @@ def load_graph(run: Run) -> Graph:
     return load(run.dataset, device=device, dtype=run.training.feature_type)
 
 
-def build(run: Run, graph: Graph) -> Trainer:
-    """The trainer of `run` on `graph`, which is moved to the run's device."""
-    check_trainable(graph)
+def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
+    """The trainer of `run` on `graph`, which is moved to the run's device.
+
+    With a `plan` that was checked for this graph, the graph and its memory are not checked again.
+    """
+    if plan is None:
+        check_trainable(graph)
     graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     graph = graph.to(pick_device(run.device))
-    memory_plan(run, graph).check(run)
+    if plan is None:
+        memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
-        backbone = make_backbone(
-            run.backbone, graph.num_features, graph.num_classes, **run.backbone_settings
-        )
+        backbone = run.new_backbone(graph.num_features, graph.num_classes)
     backbone.calibrate(graph)
-    method = METHODS[run.method](**run.method_settings)
-    return Trainer(graph, backbone, method, run.training)
+    return Trainer(graph, backbone, run.new_method(), run.training)
 
 
-def backbone_of(method: str) -> str | None:
+def backbone_of(method: object) -> str | None:
     """The network a method brings along; None where any will do."""
-    return OWN_NETWORK.get(method)
+    name = method.name if isinstance(method, Named) else method
+    return OWN_NETWORK.get(name) if isinstance(name, str) else None
 
 
-def options_of(method: str, backbone: str) -> frozenset[str]:
-    """What a run of this method on this network can be told, by name."""
-    names = {*_method_options(method), *_backbone_options(backbone), *_defaults(Training)}
-    keeps_history = METHODS[method]().estimator.keeps_history
-    return frozenset(names if keeps_history else names.difference(HISTORY_SETTINGS))
+def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
+    """The names of all options of a run of this method on this backbone."""
+    how, network = choose_method(method), choose_backbone(backbone)
+    names = frozenset({*how.options, *network.options, *options_in(Training)})
+    settings = {name: option.default for name, option in how.options.items()}
+    if not all(option.has_default for option in how.options.values()):
+        return names
+    keeps_history = make_method(how, settings).estimator.keeps_history
+    return names if keeps_history else names.difference(HISTORY_SETTINGS)
 
 
 def pick_device(name: str) -> torch.device:
     """ "auto" is the GPU where there is one."""
     known_name("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("device is cuda, but torch sees no GPU; use --device cpu or auto")
+        raise InputError("device is cuda, but torch sees no GPU; use device cpu or auto")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
 
 
 def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
+    """Refuse a name that is none of those known."""
     if name not in known:
-        raise InputError(f"there is no {what} {name!r}; there is {', '.join(known)}")
+        raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}")
+
+
+def _network(method: Named, backbone: BackboneLike | None) -> Named:
+    """The backbone of a run: as given, or the method's own, or the default."""
+    own = backbone_of(method)
+    chosen = choose_backbone(backbone or own or "sage")
+    if own is not None and chosen.name != own:
+        raise InputError(
+            f"method {own} is a network of its own and does not train {chosen.name}; leave out the "
+            "backbone"
+        )
+    return chosen
+
+
+def _check_apart(method: Named, backbone: Named) -> None:
+    """Refuse a setting that would have two owners."""
+    owners = [method, backbone, Named(name="", options=options_in(Training))]
+    for number, one in enumerate(owners):
+        for other in owners[number + 1 :]:
+            if both := one.options.keys() & other.options.keys():
+                where = f"backbone {other.name}" if other.name else "every training"
+                raise InputError(
+                    f"{min(both)} is a setting of {one.name} and of {where}; rename one of them"
+                )
 
 
 def _refuse_history_settings(method: str, training: Training) -> None:
     for name in HISTORY_SETTINGS:
         if getattr(training, name) != getattr(Training(), name):
             raise InputError(f"{name} is about histories, and method {method} keeps none")
-
-
-def _check_sizes(options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{name} is {value}; expected a finite number")
-        if name in MOST and abs(value) > MOST[name]:
-            raise InputError(f"{name} is {value}; expected at most {MOST[name]}")
-
-
-def _backbone_options(name: str) -> dict[str, Any]:
-    return _defaults(BACKBONES[name].Settings)
-
-
-def _method_options(name: str) -> dict[str, Any]:
-    parameters = inspect.signature(METHODS[name]).parameters
-    return {key: parameter.default for key, parameter in parameters.items()}
-
-
-def _defaults(kind: type[Any]) -> dict[str, Any]:
-    assert all(item.default is not MISSING for item in fields(kind))
-    return {item.name: item.default for item in fields(kind)}
-
-
-def _take(given: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option, with the value given for it where there is one, of the default's type."""
-    return {
-        name: _as_type(name, given.pop(name), default) if name in given else default
-        for name, default in options.items()
-    }
-
-
-def _as_type(name: str, value: Any, default: Any) -> Any:
-    kind = type(default)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is tuple:
-        values = value if isinstance(value, list | tuple) else [value]
-        return tuple(_as_type(name, item, default[0]) for item in values)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}
-        raise InputError(f"{name} is {value!r}; expected {words[kind]}")
-    return value
-
-
-def _refusal(option: str, backbone: str, method: str) -> str:
-    """Why `option` was not taken, and who would take it."""
-    takers = [f"backbone {name}" for name in BACKBONES if option in _backbone_options(name)]
-    takers += [f"method {name}" for name in METHODS if option in _method_options(name)]
-    advice = f"it belongs to {', '.join(takers)}" if takers else "nothing here takes it"
-    return f"{option} is no setting of backbone {backbone} or method {method}; {advice}"

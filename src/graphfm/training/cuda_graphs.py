@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphfm.kernels import precompile
+from graphfm.kernels import backend, precompile
 from graphfm.kernels.side_stream import SideStream, join
 from graphfm.training.step_input import StepInput
 
@@ -50,6 +50,8 @@ class CapturedSteps:
     ) -> None:
         self.draw, self.learn, self.rng, self.counts = draw, learn, rng, counts
         self.main, self.ahead, beside = _streams(rng.device)
+        if not backend.allows("side_stream"):  # an ablation: everything on one stream
+            self.ahead = self.main
         self.draws = False  # the capture in progress has work on the stream `ahead`
         self.side_stream: SideStream | None = SideStream(beside)
         self.pool: Any = None  # memory, which all CUDA graphs share

@@ -100,5 +100,5 @@ def _why_not_captured(
     elif settings.staleness_every:
         reason = "the age of histories is measured, which the host does"
     if reason is not None and settings.capture == "on":
-        raise InputError(f"capture is on, but {reason}; use capture auto or off")
+        raise InputError(f"capture is on, but {reason}; set capture to auto or off")
     return reason

@@ -2,40 +2,74 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
 
 from graphfm.errors import InputError
+from graphfm.options import Setting, check_choices
 
 NUMBER_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-SCHEDULES = ("constant", "cosine", "step")
-CAPTURES = ("auto", "on", "off")
-KERNELS = ("auto", "plain")
-PRECISIONS = ("fp32", "tf32", "bf16")
+NumberType = Literal["fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """How long and how fast: all that concerns neither the network nor the method."""
 
-    epochs: int = 100
-    lr: float = 0.01
-    weight_decay: float = 0.0
-    schedule: str = "constant"  # "cosine" to zero; "step" halves every 30 epochs
-    clip: float = 0.0  # largest norm of the gradient; 0 leaves it as it is
-    steps_per_epoch: int = 0  # at most so many; 0 is all that the method has
-    max_seconds: float = 0.0  # with preparation; the epoch that reaches it is the last; 0: no limit
-    patience: int = 50  # epochs without a better validation score; 0 never stops early
-    eval_every: int = 1  # epochs between evaluations
-    features: str = "as-is"  # type of the features, and of what is computed of them once
-    history: str = "fp32"  # type of the histories, where the method keeps any
-    refresh_histories: bool = False  # rewrite them all at each evaluation, as the paper's code does
-    staleness_every: int = 0  # epochs between measurements of the histories' staleness; 0 is never
-    seed: int = 0
-    deterministic: bool = True  # same seed, same bits; without it a GPU is faster
-    capture: str = "auto"  # "on": a step is one CUDA graph, or an error; "off": never
-    kernels: str = "auto"  # Triton's where they fit; "plain": PyTorch's own alone
-    precision: str = "fp32"  # of matrix products: "tf32" on a GPU; "bf16", with tables as they are
+    epochs: Annotated[int, Setting("Most epochs to train.")] = 100
+    lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.01
+    weight_decay: Annotated[float, Setting("Weight decay of Adam.")] = 0.0
+    schedule: Annotated[
+        Literal["constant", "cosine", "step"],
+        Setting(
+            "Learning rate over epochs: constant, cosine to zero, or halved every 30 epochs (step)."
+        ),
+    ] = "constant"
+    clip: Annotated[float, Setting("Largest norm of the gradient; 0 leaves it as it is.")] = 0.0
+    steps_per_epoch: Annotated[
+        int, Setting("At most so many steps in an epoch; 0 is all that the method has.")
+    ] = 0
+    max_seconds: Annotated[
+        float, Setting("Seconds, with preparation, after which no epoch begins; 0 is no limit.")
+    ] = 0.0
+    patience: Annotated[
+        int,
+        Setting(
+            "Stop after so many epochs without a better validation score; 0 never stops early."
+        ),
+    ] = 50
+    eval_every: Annotated[int, Setting("Epochs from one evaluation to the next.")] = 1
+    features: Annotated[
+        Literal["as-is", "fp32", "bf16", "fp16"],
+        Setting("Number type of the features, and of what is computed from them once."),
+    ] = "as-is"
+    history: Annotated[
+        NumberType, Setting("Number type of the histories, for methods that keep them.")
+    ] = "fp32"
+    refresh_histories: Annotated[
+        bool, Setting("Rewrite all histories at each evaluation, as the paper's code does.")
+    ] = False
+    staleness_every: Annotated[
+        int, Setting("Epochs between measurements of the histories' staleness; 0 is never.")
+    ] = 0
+    seed: Annotated[int, Setting("The same seed gives the same numbers.", most=(1 << 63) - 1)] = 0
+    deterministic: Annotated[
+        bool, Setting("The same seed gives the same bits; a GPU is faster without.")
+    ] = True
+    capture: Annotated[
+        Literal["auto", "on", "off"],
+        Setting(
+            "Capture steps as CUDA graphs: where possible (auto), or fail (on), or never (off)."
+        ),
+    ] = "auto"
+    kernels: Annotated[
+        Literal["auto", "plain"],
+        Setting("On a GPU: Triton's kernels where they fit (auto), or PyTorch's alone (plain)."),
+    ] = "auto"
+    precision: Annotated[
+        Literal["fp32", "tf32", "bf16"], Setting("Precision of matrix products; tf32 is for a GPU.")
+    ] = "fp32"
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -54,16 +88,7 @@ class Training:
             if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
                 wanted = "above 0, to a million" if name == "lr" else "0 or more, to a million"
                 raise InputError(f"{name} is {value}; expected {wanted}")
-        for name, known in (
-            ("features", ("as-is", *NUMBER_TYPES)),
-            ("history", tuple(NUMBER_TYPES)),
-            ("schedule", SCHEDULES),
-            ("capture", CAPTURES),
-            ("kernels", KERNELS),
-            ("precision", PRECISIONS),
-        ):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)}; expected {', '.join(known)}")
+        check_choices(self)
 
     @property
     def feature_type(self) -> torch.dtype | None:

@@ -23,7 +23,7 @@ def check_trainable(graph: Graph) -> None:
 def check_capture(training: Training, device: torch.device) -> None:
     """Refuse to capture steps where there is no GPU."""
     if training.capture == "on" and device.type != "cuda":
-        raise InputError("capture is on, but there is no GPU; use capture auto or off")
+        raise InputError("capture is on, but there is no GPU; set capture to auto or off")
 
 
 @contextmanager

@@ -246,7 +246,7 @@ def test_the_profile_shows_where_a_step_goes():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--suite", "huge"), "there is no suite 'huge'; there is tiny"),
+        (("--suite", "huge"), "unknown suite 'huge'; choose one of tiny"),
         (("--suite", "tiny", "--repeats", "0"), "repeats is 0; expected 1 or more"),
         (
             ("--suite", "tiny", "--case", "zz"),

@@ -236,9 +236,9 @@ def test_help_names_every_option():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--methods", "full,nope"), "there is no method 'nope'; there is full, graphsage"),
-        (("--backbone", "gat"), "there is no backbone 'gat'"),
-        (("--device", "tpu"), "there is no device 'tpu'"),
+        (("--methods", "full,nope"), "unknown method 'nope'; choose one of full, graphsage"),
+        (("--backbone", "gat"), "unknown backbone 'gat'"),
+        (("--device", "tpu"), "unknown device 'tpu'"),
         (("--dataset", "nowhere"), "unknown dataset 'nowhere'"),
         (("--dataset", "nowhere.npz"), "nowhere.npz: no such file"),
         (("--seeds", "0"), "seeds is 0; expected 1 to 1000"),

@@ -5,13 +5,14 @@ import errno
 import pytest
 import torch
 
-from graphfm import InputError
+from graphfm import InputError, Method
 from graphfm.api import Result
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.store import CheckpointStore
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.output import Interrupted
 from graphfm.runs.run import Run
+from graphfm.samplers.full import FullSampler
 from graphfm.training.callbacks import Score
 
 
@@ -23,8 +24,8 @@ def result(tmp_path, test):
     return Result(run=Run.make(), score=score, model=None, out=tmp_path)
 
 
-def line(out, kept):
-    with pytest.raises(Interrupted) as caught, stoppable(out):
+def line(out, kept, **options):
+    with pytest.raises(Interrupted) as caught, stoppable(out, Run.make(**options)):
         raise TrainingStopped(kept)
     return str(caught.value)
 
@@ -38,6 +39,16 @@ def test_it_says_what_the_run_goes_on_from(tmp_path):
     assert line(tmp_path, kept=False) == (
         f"interrupted; to go on, as of the checkpoint before{way}"
     )
+
+
+def mine():
+    return Method(FullSampler())
+
+
+def test_it_says_that_code_of_ones_own_is_named_again(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    place = f"{mine.__module__}:mine"
+    assert line(tmp_path, kept=True, method=mine).endswith(f"{tmp_path} --method {place}")
 
 
 @pytest.mark.parametrize(

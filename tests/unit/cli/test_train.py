@@ -29,6 +29,7 @@ from graphfm.backbones.pna import PNASettings
 from graphfm.cli import entry, main
 from graphfm.data.datasets import DATASETS
 from graphfm.methods import METHODS
+from graphfm.options import options_in
 from graphfm.runs.folder import RunFolder
 from graphfm.runs.run import Run
 from graphfm.training.settings import Training
@@ -138,9 +139,12 @@ def test_train_prints_one_line_of_json_with_all_that_is_promised(trained):
 
 
 def test_train_says_on_stderr_what_it_trains_on(trained):
-    memory, what = trained[1].err.splitlines()
+    memory, what, first, last = trained[1].err.splitlines()
     assert memory.startswith("memory on cpu, about: graph ")
     assert what.startswith(f"{SMALL}: 200 nodes, 4,000 edges, 64 features, 10 classes;")
+    line = r"epoch {} of 2: loss [\d.]+, validation [\d.]+ \(best [\d.]+\)"
+    assert re.fullmatch(line.format(1) + r", at most \d+ s left", first)
+    assert re.fullmatch(line.format(2), last)
 
 
 def test_a_run_folder_holds_five_files_that_can_be_read(trained):
@@ -369,16 +373,27 @@ def test_version():
     assert re.fullmatch(r"graphfm \d+\.\d+\S*\n", graphfm("--version").out)
 
 
+def help_texts() -> dict[str, str]:
+    """What the help of train says of each option, by name."""
+    found, name = {}, None
+    for line in graphfm("train", "--help").out.splitlines():
+        if option := re.match(r"  (?:-\w, )?--(?:\[no-\])?([a-z-]+)", line):
+            name = option[1].replace("-", "_")
+        if name is not None:
+            found[name] = f"{found.get(name, '')} {line.strip()}"
+    return found
+
+
 def help_defaults() -> dict[str, str]:
-    found = re.findall(r"--([a-z-]+) .*\[default: \((.*?)\)\]", graphfm("train", "--help").out)
-    return {name.removeprefix("no-").replace("-", "_"): text for name, text in found}
+    texts = {name: re.search(r"\[default: (.*)\]", text) for name, text in help_texts().items()}
+    return {name: found[1] for name, found in texts.items() if found}
 
 
 def as_text(value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ",".join(value)
+        return ",".join(map(as_text, value))
     return value if isinstance(value, str) else f"{value:g}"
 
 
@@ -399,15 +414,93 @@ def test_defaults_in_help_are_those_of_a_run():
     assert shown["backbone"] == Run.make().backbone
 
 
+def test_defaults_that_differ_are_shown_with_their_owners():
+    shown = help_defaults()
+    assert shown["beta"] == "graphfm-ib 0.7; graphfm-ob 0.3"
+    assert shown["fanout"] == "graphsage, shadow 5; graphfm-ib 1; vr-gcn 2"
+
+
+def test_the_options_of_train_are_the_declared_settings():
+    declared = {name for kind in BACKBONES.values() for name in options_in(kind.Settings)}
+    declared |= {name for method in METHODS.values() for name in options_in(method)}
+    declared |= options_in(Training).keys()
+    others = {
+        "dataset", "method", "backbone", "device", "out", "recipe", "resume", "checkpoint_every",
+        "explain", "json", "quiet", "verbose", "help",
+    }  # fmt: skip
+    assert help_texts().keys() == declared | others
+
+
+def test_every_setting_has_a_help_text():
+    for owner in [*(kind.Settings for kind in BACKBONES.values()), *METHODS.values(), Training]:
+        for option in options_in(owner).values():
+            assert option.about.help.endswith("."), (owner, option.name)
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_help_fits_80_columns_with_the_common_options_first(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = graphfm("train", "--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    panels = [line for line in lines if re.fullmatch(r"\w[\w ]*:", line)]
+    assert panels == [
+        "Common options:", "Network options:", "Method options:", "Training options:",
+        "Run options:", "Options:",
+    ]  # fmt: skip
+    common = lines[lines.index(panels[0]) : lines.index(panels[1])]
+    names = [line.split()[0] for line in common if line.startswith("  --")]
+    assert names == [
+        "--dataset", "--method", "--backbone", "--epochs", "--lr", "--hidden", "--layers",
+        "--batch-size", "--device", "--out",
+    ]  # fmt: skip
+    assert len(lines) < 180
+
+
+# What is said on the way
+
+
+def test_quiet_prints_the_result_alone():
+    ended = graphfm(*TRAIN, "--out", "run", "-q", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.json["epochs"] == 2
+    assert graphfm("evaluate", "run", "-q").err == ""
+    refused(graphfm(*TRAIN, "--out", "run", "-q"), "run is not empty")
+
+
+def test_verbose_adds_debug_messages():
+    plain, more = (
+        subprocess.run(command(*TRAIN, *flags), capture_output=True, text=True)
+        for flags in ([], ["-v"])
+    )
+    assert "settings: Run(" not in plain.stderr
+    assert "settings: Run(" in more.stderr
+    refused(graphfm(*TRAIN, "-q", "-v"), "--quiet and --verbose were both given")
+
+
+@pytest.mark.parametrize("arguments", [["methods"], ["datasets"], ["datasets", "check", "flickr"]])
+def test_every_command_takes_quiet_and_verbose(arguments):
+    for flag in ("-q", "--verbose"):
+        assert "No such option" not in graphfm(*arguments, flag).err
+
+
+def test_the_plan_is_explained_and_nothing_is_trained(here):
+    ended = graphfm(*TRAIN, "--explain")
+    assert ended.code == 0
+    assert ended.out.splitlines()[0].startswith("full on sage with 2 layers")
+    assert "memory on cpu, about:" in ended.out
+    assert graphfm(*TRAIN, "--explain", "--json").json[0] == ended.out.splitlines()[0]
+    assert tree(here) == set()
+
+
 # Refusals
 
 
 WRONG = [
     (["--nope"], "No such option: --nope"),
     (["extra"], "unexpected extra argument"),
-    (["--method", "nope"], "there is no method 'nope'; there is full"),
-    (["--backbone", "nope"], "there is no backbone 'nope'; there is sage, gcn, gcnii, pna, mlp"),
-    (["--device", "tpu"], "there is no device 'tpu'; there is auto, cpu, cuda"),
+    (["--method", "nope"], "unknown method 'nope'; choose one of full"),
+    (["--backbone", "nope"], "unknown backbone 'nope'; choose one of sage, gcn, gcnii, pna, mlp"),
+    (["--device", "tpu"], "unknown device 'tpu'; choose one of auto, cpu, cuda"),
     (["--dataset", "nope"], "unknown dataset 'nope'; choose one of debian"),
     (["--dataset", ""], "unknown dataset ''"),
     (["--dataset", "nope.npz"], "nope.npz: no such file; give the path of an .npz file"),
@@ -420,8 +513,8 @@ WRONG = [
     (["--alpha", "0.1"], "alpha is no setting of backbone sage.*belongs to backbone gcnii"),
     (["--aggregators", "mean"], "aggregators is no setting.*belongs to backbone pna"),
     (["--fanout", "1,1"], "fanout is no setting of backbone sage or method full"),
-    (["--fanout", "1,x"], "'1,x' is not a list of whole numbers"),
-    (["--beta", "0.3,"], "'0.3,' is not a list of numbers"),
+    (["--fanout", "1,x"], "--fanout is '1,x'; expected whole numbers with commas between; see"),
+    (["--beta", "0.3,"], "--beta is '0.3,'; expected numbers with commas between"),
     (["--batch-size", "4"], "batch_size is no setting"),
     (["--backbone", "pna", "--aggregators", "median"], "aggregators is median; expected some of"),
     (["--backbone", "pna", "--scalers", ""], "scalers is"),
@@ -445,7 +538,7 @@ WRONG = [
     (["--lr", "inf"], "lr is inf"),
     (["--clip", "-1"], "clip is -1.0; expected 0 or more"),
     (["--weight-decay", "nan"], "weight_decay is nan"),
-    (["--schedule", "nope"], "schedule is nope; expected constant, cosine, step"),
+    (["--schedule", "nope"], "schedule is nope; expected constant, cosine or step"),
     (["--patience", "-1"], "patience is -1"),
     (["--eval-every", "0"], "eval_every is 0"),
 ]
@@ -490,7 +583,7 @@ def test_cuda_without_a_gpu_is_refused(run, monkeypatch, name):
         "evaluate": ("evaluate", run),
         "predict": ("predict", run, "--out", "p.csv"),
     }[name]
-    refused(graphfm(*arguments, "--device", "cuda"), "torch sees no GPU; use --device cpu or auto")
+    refused(graphfm(*arguments, "--device", "cuda"), "torch sees no GPU; use device cpu or auto")
     assert not Path("p.csv").exists()
     assert not Path("runs").exists()
 
@@ -498,7 +591,7 @@ def test_cuda_without_a_gpu_is_refused(run, monkeypatch, name):
 @pytest.mark.parametrize("name", ["evaluate", "predict"])
 def test_an_unknown_device_is_refused(run, name):
     out = ("--out", "p.csv") if name == "predict" else ()
-    refused(graphfm(name, run, *out, "--device", "tpu"), "there is no device 'tpu'")
+    refused(graphfm(name, run, *out, "--device", "tpu"), "unknown device 'tpu'")
 
 
 @pytest.mark.parametrize(
@@ -672,7 +765,7 @@ def test_too_little_memory_gets_one_line_and_leaves_nothing(here, monkeypatch):
     assert ended.code == 2
     (line,) = ended.err.splitlines()[2:]
     assert line.startswith("graphfm: memory ran out (memory on cpu, about: graph ")
-    assert "); use a method that samples, such as graphfm-ib, or a lower --hidden" in line
+    assert "); use a method that samples, such as graphfm-ib, or lower hidden" in line
     assert tree(here) == set()
 
 
@@ -742,7 +835,7 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
     finally:
         process.kill()
     assert (process.returncode, out) == (130, "")
-    assert err.splitlines()[2:] == [
+    assert [line for line in err.splitlines() if line.startswith("graphfm: ")] == [
         "graphfm: stopping at the next step; once more stops at once",
         "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
         "graphfm evaluate run",
@@ -769,7 +862,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
 
 def test_a_step_cannot_be_captured_without_a_gpu(here):
     ended = graphfm(*TRAIN, "--device", "cpu", "--capture", "on")
-    refused(ended, "capture is on, but there is no GPU; use capture auto or off")
+    refused(ended, "capture is on, but there is no GPU; set capture to auto or off")
     assert tree(here) == set()
 
 
@@ -846,7 +939,10 @@ def test_no_other_settings_are_taken(run, given, named):
 
 
 def test_a_folder_with_a_run_is_not_written_over_but_may_go_on(run):
-    refused(graphfm(*TRAIN, "--out", run), "is not empty; .*to go on with its run: --resume .*run")
+    refused(
+        graphfm(*TRAIN, "--out", run),
+        "to go on with its run: graphfm train --resume .*run, or in",
+    )
 
 
 def test_a_folder_that_is_no_run_cannot_go_on(here):
@@ -892,7 +988,7 @@ def test_a_process_given_a_damaged_file_shows_no_traceback(here):
 @pytest.mark.parametrize("own", [True, False])
 def test_a_recipe_on_its_own_graph_is_held_against_the_paper(monkeypatch, own):
     ran = []
-    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_, **__: ran.append(options))
     other = () if own else ("--dataset", SMALL)
     ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--epochs", 3, *other)
     assert (ended.code, ran[0]["epochs"], ran[0]["beta"]) == (0, 3, (0.1,))
@@ -903,7 +999,7 @@ def test_a_recipe_on_its_own_graph_is_held_against_the_paper(monkeypatch, own):
 
 def test_another_method_than_the_recipes_is_said_and_not_held_against_the_paper(monkeypatch):
     ran = []
-    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_, **__: ran.append(options))
     ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--method", "gas")
     assert (ended.code, ran[0]["method"], "beta" in ran[0]) == (0, "gas", False)
     assert ended.err.startswith(
@@ -917,7 +1013,7 @@ def test_another_method_than_the_recipes_is_said_and_not_held_against_the_paper(
 
 def test_what_a_recipe_leaves_out_may_be_given(monkeypatch):
     ran = []
-    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_: ran.append(options))
+    monkeypatch.setattr("graphfm.cli.train._train", lambda options, *_, **__: ran.append(options))
     ended = graphfm("train", "--recipe", "table2-gcn-flickr-graphfm-ob", "--backbone", "mlp")
     assert ran[0]["backbone"] == "mlp"
     assert "with graphfm-ob on mlp it is not a row of the paper" in ended.err

@@ -67,9 +67,12 @@ def test_the_size_of_a_batch_is_foreseen():
     ("options", "advice"),
     [
         ({}, "use a method that samples"),
-        ({"method": "graphsage", "fanout": (9,), "batch_size": 9999}, "a lower --batch-size"),
-        ({"method": "cluster-gcn", "parts": 2, "parts_per_batch": 2}, "a lower --parts-per-batch"),
-        ({"method": "vr-gcn", "batch_size": 1, "layers": 9, "fanout": (1,)}, "--history fp16"),
+        ({"method": "graphsage", "fanout": (9,), "batch_size": 9999}, "lower batch_size or hidden"),
+        (
+            {"method": "cluster-gcn", "parts": 2, "parts_per_batch": 2},
+            "lower parts_per_batch",
+        ),
+        ({"method": "vr-gcn", "batch_size": 1, "layers": 9, "fanout": (1,)}, "set history to fp16"),
     ],
 )
 def test_what_cannot_fit_is_refused_with_advice(make_graph, monkeypatch, options, advice):
@@ -84,7 +87,7 @@ def test_what_takes_most_is_named():
     run = Run.make(method="graphfm-ib", dataset="synthetic:papers100m:0.25", hidden=1)
     plan = foresee(run, torch.device("cpu"))
     assert plan.features > max(plan.histories, plan.step, plan.evaluation)
-    assert plan.advice(run).startswith("use --features fp16, --no-exact-first-hop")
+    assert plan.advice(run).startswith("set features to fp16, turn off exact_first_hop")
 
 
 def test_layers_that_share_their_edges_count_them_once(make_graph):

@@ -29,9 +29,9 @@ def test_nothing_is_left_to_a_default():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backbone": "gat"}, "no backbone 'gat'; there is sage, gcn"),
-        ({"method": "nope"}, "no method 'nope'; there is full, graphsage"),
-        ({"device": "tpu"}, "no device 'tpu'; there is auto"),
+        ({"backbone": "gat"}, "unknown backbone 'gat'; choose one of sage, gcn"),
+        ({"method": "nope"}, "unknown method 'nope'; choose one of full, graphsage"),
+        ({"device": "tpu"}, "unknown device 'tpu'; choose one of auto"),
         ({"alpha": 0.1}, "alpha is no setting of backbone sage .* it belongs to backbone gcnii"),
         ({"beta": 0.1}, "beta is no setting .* it belongs to method graphfm-ib"),
         ({"layers": "2"}, "layers is '2'; expected a whole number"),

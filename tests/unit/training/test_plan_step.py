@@ -144,7 +144,7 @@ def test_an_estimator_of_ones_own_is_captured_only_if_it_says_so(make_graph):
 
 
 def test_capture_without_a_gpu_is_refused(make_graph):
-    with pytest.raises(InputError, match="capture is on, but there is no GPU; use capture auto"):
+    with pytest.raises(InputError, match="capture is on, but there is no GPU; set capture to auto"):
         plan(make_graph(), "full", settings=Training(capture="on"))
 
 

@@ -13,6 +13,7 @@ from graphfm.experiments.compare.row import Entry, Row
 from graphfm.experiments.compare.sweep import Sweep, Value
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
+from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_method
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, backbone_of, known_name, options_of, pick_device
 from graphfm.training.settings import Training
@@ -41,8 +42,8 @@ class Plan:
         cls,
         *,
         dataset: str = "debian",
-        backbone: str | None = None,
-        methods: str | Sequence[str] = "all",
+        backbone: BackboneLike | None = None,
+        methods: str | Sequence[MethodLike] = "all",
         seeds: int = 3,
         budget_epochs: int | None = None,
         budget_seconds: float | None = None,
@@ -57,10 +58,10 @@ class Plan:
         `options` are for all methods; `own` has those of single methods, such as
         `{"graphsage": {"fanout": (2, 2)}}`.
         """
-        names = _method_names(methods)
+        chosen = _methods(methods)
         own = own or {}
         for name in own:
-            known_name("method", name, tuple(names))
+            known_name("method", name, tuple(method.name for method in chosen))
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}
@@ -68,13 +69,15 @@ class Plan:
         place = {"dataset": dataset, "device": pick_device(device).type}
         shared = Run.make(backbone=backbone, **place, **options)
         if sweep is not None:
-            _check_sweep(sweep, names, shared.backbone, options)
+            _check_sweep(sweep, chosen, shared.named_backbone, options)
         entries = tuple(
-            _entry(name, value, shared, sweep, seeds, {**options, **own.get(name, {})})
-            for name in names
-            for value in _values(name, shared.backbone, sweep)
+            _entry(method, value, shared, sweep, seeds, {**options, **own.get(method.name, {})})
+            for method in chosen
+            for value in _values(method, shared.named_backbone, sweep)
         )
         _check_values(entries)
+        for run in (entry.cells[0].run for entry in entries if entry.cells):
+            run.code()  # refuses what a child process could not find
         return cls(shared=shared, entries=entries, seeds=seeds, sweep=sweep, own=own)
 
     @property
@@ -121,16 +124,14 @@ class Plan:
         }
 
 
-def _method_names(methods: str | Sequence[str]) -> list[str]:
-    names = methods.split(",") if isinstance(methods, str) else list(methods)
-    if names == ["all"]:
-        return list(METHODS)
-    names = [name.strip() for name in names]
-    for name in names:
-        known_name("method", name, METHODS)
-    if not names:
+def _methods(methods: str | Sequence[MethodLike]) -> list[Named]:
+    given = methods.split(",") if isinstance(methods, str) else list(methods)
+    if given == ["all"]:
+        given = list(METHODS)
+    chosen = [choose_method(item.strip() if isinstance(item, str) else item) for item in given]
+    if not chosen:
         raise InputError("no method was given; name some, or write all")
-    return list(dict.fromkeys(names))
+    return list({(method.name, str(method.fixed)): method for method in chosen}.values())
 
 
 def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
@@ -143,59 +144,58 @@ def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
     return {"epochs": ENDLESS, "max_seconds": float(seconds)}
 
 
-def _check_sweep(sweep: Sweep, names: Iterable[str], backbone: str, given: dict[str, Any]) -> None:
+def _check_sweep(
+    sweep: Sweep, methods: Iterable[Named], backbone: Named, given: dict[str, Any]
+) -> None:
     if sweep.name in SET_ELSEWHERE:
         raise InputError(f"{sweep.name} cannot be swept; {SET_ELSEWHERE[sweep.name]} sets it")
     if sweep.name in given:
         raise InputError(
             f"{sweep.name} is swept and also set to {given[sweep.name]}; give only one of the two"
         )
-    if not any(_takes(name, backbone, sweep.name) for name in names):
+    if not any(_takes(method, backbone, sweep.name) for method in methods):
+        names = ", ".join(method.name for method in methods)
         raise InputError(
-            f"{sweep.name} is not a setting of backbone {backbone} or of {', '.join(names)}; "
+            f"{sweep.name} is not a setting of backbone {backbone.name} or of {names}; "
             "sweep one that 'graphfm train --help' lists for them"
         )
 
 
-def _network(method: str, backbone: str) -> str:
-    return backbone_of(method) or backbone
+def _takes(method: Named, backbone: Named, option: str) -> bool:
+    return option in options_of(method, backbone_of(method) or backbone)
 
 
-def _takes(method: str, backbone: str, option: str) -> bool:
-    return option in options_of(method, _network(method, backbone))
-
-
-def _values(method: str, backbone: str, sweep: Sweep | None) -> tuple[Value | None, ...]:
+def _values(method: Named, backbone: Named, sweep: Sweep | None) -> tuple[Value | None, ...]:
     if sweep is None or not _takes(method, backbone, sweep.name):
         return (None,)
     return sweep.values
 
 
 def _entry(
-    method: str,
+    method: Named,
     value: Value | None,
     shared: Run,
     sweep: Sweep | None,
     seeds: int,
     options: dict[str, Any],
 ) -> Entry:
-    own = backbone_of(method)
+    own, shared_network = backbone_of(method), shared.named_backbone
     network = own or shared.backbone
-    place = {"dataset": shared.dataset, "device": shared.device, "method": method}
-    given = {name: v for name, v in options.items() if not own or _takes(method, network, name)}
-    what = method
+    place: dict[str, Any] = {"dataset": shared.dataset, "device": shared.device, "method": method}
+    given = {n: v for n, v in options.items() if not own or _takes(method, shared_network, n)}
+    what = method.name
     if sweep is not None and value is not None:
         given[sweep.name] = value
-        what = f"{method}, {sweep.name} {value}"
+        what = f"{method.name}, {sweep.name} {value}"
     try:
         runs = [
-            Run.make(backbone=None if own else network, **place, **given, seed=seed)
+            Run.make(backbone=None if own else shared_network, **place, **given, seed=seed)
             for seed in range(seeds)
         ]
     except InputError as error:
-        return Entry(method=method, backbone=network, value=value, refusal=str(error))
+        return Entry(method=method.name, backbone=network, value=value, refusal=str(error))
     cells = tuple(Cell(run, f"{what}, seed {run.training.seed}") for run in runs)
-    return Entry(method=method, backbone=network, value=value, cells=cells)
+    return Entry(method=method.name, backbone=network, value=value, cells=cells)
 
 
 def _check_values(entries: Iterable[Entry]) -> None:

@@ -70,7 +70,7 @@ def compare(
 
 def default_path(plan: Plan) -> Path:
     """runs/compare-debian-sage, followed by the name of the swept option."""
-    name = f"compare-{as_file_name(plan.shared.dataset)}-{plan.shared.backbone}"
+    name = "-".join(map(as_file_name, ("compare", plan.shared.dataset, plan.shared.backbone)))
     return Path("runs") / (name if plan.sweep is None else f"{name}-{plan.sweep.name}")
 
 

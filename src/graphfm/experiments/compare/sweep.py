@@ -38,7 +38,7 @@ def own_settings(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for text in texts:
         place, _, values = text.partition("=")
-        method, _, name = place.partition(".")
+        method, _, name = place.rpartition(".")  # "package.module:function" has dots
         parts = [part.strip() for part in values.split(",")]
         if not method.strip() or not name.strip() or not all(parts):
             raise InputError(

@@ -69,7 +69,7 @@ def test_a_value_that_only_some_take_is_a_row_that_says_so(make_plan, monkeypatc
             raise InputError("fanout is 1; expected more")
         return METHODS["graphsage"](fanout=fanout)
 
-    monkeypatch.setattr("graphfm.runs.run.METHODS", {**METHODS, "gas": picky})
+    monkeypatch.setattr("graphfm.runs.named.METHODS", {**METHODS, "gas": picky})
     plan = make_plan("graphsage,gas", sweep=Sweep("fanout", (1, 2)))
     refusals = [entry.refusal for entry in plan.entries]
     assert refusals == [None, None, "fanout is 1; expected more", None]
@@ -95,11 +95,11 @@ def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"methods": "full,nope"}, "there is no method 'nope'; there is full"),
-        ({"methods": ""}, "there is no method ''"),
+        ({"methods": "full,nope"}, "unknown method 'nope'; choose one of full"),
+        ({"methods": ""}, "unknown method ''"),
         ({"methods": []}, "no method was given"),
-        ({"methods": "all,full"}, "there is no method 'all'"),
-        ({"backbone": "nope"}, "there is no backbone 'nope'"),
+        ({"methods": "all,full"}, "unknown method 'all'"),
+        ({"backbone": "nope"}, "unknown backbone 'nope'"),
         ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
         ({"seeds": 10**9}, "seeds is 1000000000; expected 1 to 1000"),
         ({"budget_epochs": 0}, "epochs is 0; expected 1 or more"),
@@ -145,7 +145,7 @@ def test_a_setting_of_nobody_is_refused(text):
 
 
 def test_a_setting_of_a_method_that_is_not_compared_is_refused():
-    with pytest.raises(InputError, match="there is no method 'gas'; there is full"):
+    with pytest.raises(InputError, match="unknown method 'gas'; choose one of full"):
         Plan.make(methods=["full"], own={"gas": {"parts": 3}})
 
 

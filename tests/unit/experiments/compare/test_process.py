@@ -84,7 +84,7 @@ def test_a_training_that_does_not_fit_now_may_fit_another_time(monkeypatch):
     monkeypatch.setattr("graphfm.runs.memory_plan.available_memory", lambda: 100_000)
     outcome = child.train_cell(request(method="gas"))
     assert outcome.status == FAILED
-    assert "beside the graph, and 97.7 KiB are free; use a lower" in outcome.error
+    assert "beside the graph, and 97.7 KiB are free; lower" in outcome.error
 
 
 def test_a_training_that_diverges_has_failed(monkeypatch):

@@ -155,7 +155,7 @@ def test_what_cannot_fit_is_not_run_says_what_to_do_and_is_tried_again(tmp_path,
         "2-layer full batch", "4-layer full batch", "GraphSAGE [25,10,10,10]",
     }  # fmt: skip
     assert "use a method that samples" in refused["4-layer full batch"]
-    assert "use a lower --batch-size" in refused["GraphSAGE [25,10,10,10]"]
+    assert "lower batch_size or hidden" in refused["GraphSAGE [25,10,10,10]"]
     assert (len(runner.ran), failures(plan.lines, outcomes)) == (9, 3)
     runner.ran.clear()
     reproduce(plan, tmp_path, run_cell=runner)
@@ -207,13 +207,13 @@ def test_figure_2_is_a_picture_that_names_the_substitute_and_the_budget(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"table": "table9"}, "there is no table 'table9'; there is table2, table3, table4"),
-        ({"substitute": "cora"}, "there is no substitute 'cora'; there is debian, synthetic"),
+        ({"table": "table9"}, "unknown table 'table9'; choose one of table2, table3, table4"),
+        ({"substitute": "cora"}, "unknown substitute 'cora'; choose one of debian, synthetic"),
         ({"scale": 0.1}, "scale is 0.1, but it is the size of a synthetic substitute"),
         ({"substitute": "synthetic", "scale": 0.0}, "the scale is 0.0; expected a number above"),
         ({"seeds": 0}, "seeds is 0; expected 1 to 1000"),
-        ({"datasets": ["cora"]}, "there is no dataset of table3 'cora'; there is reddit, flickr"),
-        ({"backbones": ["gcn"]}, "there is no backbone of table3 'gcn'; there is sage"),
+        ({"datasets": ["cora"]}, "unknown dataset of table3 'cora'; choose one of reddit, flickr"),
+        ({"backbones": ["gcn"]}, "unknown backbone of table3 'gcn'; choose one of sage"),
         ({"substitute": "debian", "epochs": 0}, "epochs is 0; expected 1 or more"),
     ],
 )

@@ -1,0 +1,60 @@
+"""Help that fits 80 columns, and the options that every command has."""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from graphfm.cli.output import set_verbosity
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print debug messages too.")]
+NAMES = 28  # columns for the names of options
+DEFAULT = re.compile(r"\[default: \((.*)\)\]")  # typer puts our own words into parentheses
+
+
+class Command(TyperCommand):
+    """A command whose help lists options by panel, with room for their texts."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel, in the order of their first options."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                kind = "Arguments" if param.param_type_name == "argument" else "Options"
+                title = getattr(param, "rich_help_panel", None) or kind
+                text = DEFAULT.sub(r"[default: \1]", record[1])
+                panels.setdefault(title, []).append((_short(param, record[0]), text))
+        for title in sorted(panels, key=lambda name: name == "Options"):  # those are the last
+            with formatter.section(title):
+                formatter.write_dl(panels[title], col_max=NAMES)
+
+
+def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with -q and -v."""
+    signature = inspect.signature(command, eval_str=True)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for name, kind in (("quiet", Quiet), ("verbose", Verbose))
+    ]
+
+    @functools.wraps(command)
+    def run(*given: Any, quiet: bool, verbose: bool, **named: Any) -> None:
+        set_verbosity(quiet=quiet, verbose=verbose)
+        command(*given, **named)
+
+    parameters = [*signature.parameters.values(), *more]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _short(param: Any, names: str) -> str:
+    """--[no-]batch-norm for a flag and its opposite."""
+    if not getattr(param, "secondary_opts", None):
+        return names
+    return f"--[no-]{param.opts[0].removeprefix('--')}"

@@ -1,0 +1,109 @@
+"""The command line of `train`, built from where its settings are declared."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from graphfm.errors import InputError
+from graphfm.options import Option
+from graphfm.runs.named import Named, choose_backbone, choose_method
+from graphfm.runs.options import TrainOption, train_options
+from graphfm.runs.own_code import importable, is_place
+
+COMMON = "Common options"
+FIRST = (
+    "dataset", "method", "backbone", "epochs", "lr", "hidden", "layers", "batch_size", "device",
+    "out",
+)  # fmt: skip
+VALUES = {int: "N", float: "X", str: "NAME", bool: "YES"}
+
+
+def flag(name: str) -> str:
+    """batch_size -> --batch-size."""
+    return f"--{name.replace('_', '-')}"
+
+
+def own_code(arguments: Sequence[str]) -> dict[str, Named]:
+    """The method and the backbone of the user's own that a command line names, imported.
+
+    The current folder is importable, as with `python -m`.
+    """
+    found = {}
+    for what, choose in (("method", choose_method), ("backbone", choose_backbone)):
+        place = _value_of(flag(what), arguments)
+        if place is not None and is_place(place):
+            with importable(os.getcwd()):
+                found[what] = choose(place)
+    return found
+
+
+def with_settings(
+    command: Callable[..., None], options: Mapping[str, TrainOption]
+) -> Callable[..., None]:
+    """The command with a parameter for every setting, in place of its `**settings`."""
+    own = inspect.signature(command, eval_str=True)
+    parameters = {name: _parameter(option) for name, option in options.items()}
+    parameters |= {p.name: p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD}
+    ordered = {name: parameters[name] for name in (*FIRST, *parameters)}
+
+    def run(**given: Any) -> None:
+        command(**given)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = own.replace(parameters=list(ordered.values()))  # type: ignore[attr-defined]
+    return run
+
+
+def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
+    """The settings that were given, in the types that the method and the backbone declare."""
+    declared = {name: option.first for name, option in train_options(method, backbone).items()}
+    declared |= {**backbone.options, **method.options}
+    return {
+        name: _parsed(declared[name], text) if isinstance(text, str) else text
+        for name, text in texts.items()
+        if text is not None
+    }
+
+
+def _parsed(option: Option, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except ValueError:
+        raise InputError(
+            f"{flag(option.name)} is {text!r}; expected {option.kind.expected}; see "
+            "'graphfm train --help'"
+        ) from None
+
+
+def _parameter(option: TrainOption) -> inspect.Parameter:
+    """A flag and its opposite, or a text that is parsed when its owner is known."""
+    kind, name = option.first.kind, flag(option.name)
+    is_flag = kind.base is bool and not kind.many
+    value = VALUES[kind.base]
+    about = typer.Option(
+        f"{name}/--no-{name[2:]}" if is_flag else name,
+        help=option.help,
+        metavar=None if is_flag else f"{value}[,{value}]" if kind.many else value,
+        rich_help_panel=COMMON if option.name in FIRST else f"{option.panel} options",
+        show_default=option.default,
+    )
+    annotation: Any = Annotated[bool | None if is_flag else str | None, about]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The last value that the arguments give to an option, before typer has read them."""
+    found = None
+    for number, argument in enumerate(arguments):
+        if argument == option:
+            found = arguments[number + 1] if number + 1 < len(arguments) else found
+        elif argument.startswith(f"{option}="):
+            found = argument.partition("=")[2]
+    return found

@@ -1,0 +1,56 @@
+"""The settings of the methods, each declared once: its type and what it does.
+
+A method's function in `methods.py` gives the default: `fanout: setting.Fanout = (5,)`.
+"""
+
+from typing import Annotated, Literal
+
+from graphfm.options import Setting
+
+Fanout = Annotated[
+    tuple[int, ...],
+    Setting("Neighbours sampled per node: one number, or one per layer, input first (1,2)."),
+]
+BatchSize = Annotated[int, Setting("Training nodes in a step.")]
+NodesPerLayer = Annotated[
+    tuple[int, ...], Setting("Nodes drawn for a layer: one number, or one per layer.")
+]
+NormalizeRows = Annotated[
+    bool, Setting("Scale what was drawn to the true total of each row of the matrix.")
+]
+Parts = Annotated[int, Setting("Parts that the graph is cut into.")]
+PartsPerBatch = Annotated[int, Setting("Parts in a step.")]
+Partition = Annotated[Literal["metis", "random"], Setting("How the graph is cut.")]
+EdgeDrop = Annotated[float, Setting("Share of the edges that are left out of a step.")]
+Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
+ExactFirstHop = Annotated[
+    bool, Setting("Aggregate raw features once, before training, where the network allows it.")
+]
+Beta = Annotated[
+    tuple[float, ...],
+    Setting(
+        "Momentum: weight of the fresh value, 0 to 1; one number, or one per layer (graphfm-ob: "
+        "per hidden layer)."
+    ),
+]
+Start = Annotated[Literal["fresh", "zero"], Setting("What a node's history begins as.")]
+StartWithFeatures = Annotated[
+    Literal["fresh", "zero", "features"], Setting("What a node's history begins as.")
+]
+WholeGradient = Annotated[bool, Setting("Do not scale the gradients of neighbours by beta.")]
+Partial = Annotated[
+    Literal["rescaled", "sum"],
+    Setting("How the part of a neighbour's neighbourhood that a batch sees is used."),
+]
+Threshold = Annotated[
+    int, Setting("Move a neighbour only if it reads more than so many nodes of the batch.")
+]
+SaintSubgraph = Annotated[Literal["node", "edge", "walk"], Setting("What subgraphs are drawn by.")]
+SaintBudget = Annotated[int, Setting("Nodes, edges or walks drawn for a subgraph.")]
+WalkLength = Annotated[int, Setting("Steps of a random walk.")]
+Coverage = Annotated[
+    int, Setting("How often the graph is drawn over beforehand, to estimate the chances.")
+]
+ShadowSubgraph = Annotated[Literal["khop", "pagerank"], Setting("What a subgraph consists of.")]
+ShadowDepth = Annotated[int, Setting("khop: steps from the target.")]
+ShadowBudget = Annotated[int, Setting("pagerank: nodes of a subgraph.")]

@@ -1,0 +1,217 @@
+"""The method and the backbone of a run: by name, by place, or as the objects themselves."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NoReturn
+
+from graphfm.backbones import BACKBONES
+from graphfm.backbones.base import Backbone, DepthSettings
+from graphfm.errors import InputError
+from graphfm.methods import METHODS, Method
+from graphfm.options import Option, options_in
+from graphfm.runs.own_code import directions_to, follow, import_place, is_place, place_of
+
+RESERVED = {
+    "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
+    "json", "recipe", "resume", "explain", "quiet", "verbose", "help",
+}  # fmt: skip
+OBJECT = "Method("  # how the name of a method that was given as an object begins
+
+
+class NotTheSame(InputError):  # noqa: N818
+    """What was given is not what the run was made with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A name, as config.json has it, and the code behind it."""
+
+    name: str
+    code: Any = field(default=None, repr=False)  # a function, class or Method; None: not named
+    options: Mapping[str, Option] = field(default_factory=dict, repr=False)
+    fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)  # settings without options
+
+    @property
+    def is_own(self) -> bool:
+        """True for code that is not part of this package."""
+        return ":" in self.name or self.name.startswith(OBJECT)
+
+
+MethodLike = str | Callable[..., Method] | Method | Named
+BackboneLike = str | type[Backbone] | Named
+
+
+def choose_method(given: MethodLike) -> Named:
+    """The method that was asked for, in any of the ways to ask for one."""
+    if isinstance(given, Named):
+        return given
+    if isinstance(given, Method):
+        parts = {"sampler": _described(given.sampler), "estimator": _described(given.estimator)}
+        kinds = (type(given.sampler).__name__, type(given.estimator).__name__)
+        return Named(name=f"{OBJECT}{', '.join(kinds)})", code=given, fixed=parts)
+    if isinstance(given, str):
+        if given in METHODS:
+            return Named(name=given, code=METHODS[given], options=options_in(METHODS[given]))
+        given = _imported("method", given, METHODS)
+        if isinstance(given, Method):
+            return choose_method(given)
+    if not callable(given) or not hasattr(given, "__qualname__"):
+        raise InputError(
+            f"method is {_a(given)}; expected a name, 'package.module:function', a function that "
+            "returns a graphfm.Method, or a graphfm.Method"
+        )
+    name = next((key for key, known in METHODS.items() if known is given), place_of(given))
+    return Named(name=name, code=given, options=_own_options(given, name))
+
+
+def choose_backbone(given: BackboneLike) -> Named:
+    """The backbone that was asked for, in any of the ways to ask for one."""
+    if isinstance(given, Named):
+        return given
+    kind: Any = given
+    if isinstance(given, str):
+        kind = BACKBONES.get(given) or _imported("backbone", given, BACKBONES)
+    if not isinstance(kind, type) or not issubclass(kind, Backbone):
+        raise InputError(
+            f"backbone is {_a(kind)}; expected a name, 'package.module:Class' or a subclass of "
+            "graphfm.backbones.Backbone"
+        )
+    name = next((key for key, known in BACKBONES.items() if known is kind), place_of(kind))
+    settings = kind.Settings
+    if not is_dataclass(settings) or not issubclass(settings, DepthSettings):
+        raise InputError(
+            f"{name}.Settings is {_a(settings)}; expected a dataclass derived from "
+            "graphfm.backbones.base.DepthSettings, HiddenSettings or Settings"
+        )
+    options = options_in(settings) if kind in BACKBONES.values() else _own_options(settings, name)
+    return Named(name=name, code=kind, options=options)
+
+
+def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, Any]) -> Named:
+    """What a record names. Code of a user's own is taken from `given` alone, never imported."""
+    if not isinstance(recorded, str):
+        raise InputError(f"{what} is {recorded!r}; expected a name")
+    choose: Callable[[Any], Named] = choose_method if what == "method" else choose_backbone
+    if given is None:
+        own = Named(name=recorded, fixed=settings)
+        return own if own.is_own else choose(recorded)
+    named = choose(given)
+    if named.name != recorded:
+        raise NotTheSame(
+            f"the run was made with {what} {recorded}, and {named.name} was given; give {recorded}"
+        )
+    if named.fixed and named.fixed != settings:
+        raise NotTheSame(
+            f"the {what} that was given has other settings than that of the run; expected "
+            f"{json.dumps(settings)}"
+        )
+    return named
+
+
+def make_method(named: Named, settings: Mapping[str, Any]) -> Method:
+    """A new method with these settings; a given one is copied, so that runs share no state."""
+    if isinstance(named.code, Method):
+        return copy.deepcopy(named.code)
+    try:
+        method = named.code(**settings)
+    except InputError:
+        raise
+    except ValueError as error:  # a sampler and an estimator that do not fit together
+        raise InputError(f"method {named.name}: {error}") from error
+    if not isinstance(method, Method):
+        raise InputError(f"{named.name} returned {_a(method)}; expected a graphfm.Method")
+    return method
+
+
+def refuse_unnamed(what: str, name: str) -> NoReturn:
+    """Say how to name code of one's own again."""
+    if name.startswith(OBJECT):
+        raise InputError(
+            f"the run was made with a method object, {name}; give an equal one again, in Python: "
+            "resume(path, method=...)"
+        )
+    option = f"add --{what} {name}, or " if is_place(name) else ""
+    raise InputError(
+        f"the run was made with {what} {name}, which is code of your own and runs only where you "
+        f"name it; {option}in Python give {what}={name.rpartition(':')[2]}"
+    )
+
+
+def carried(method: Named, backbone: Named) -> dict[str, Any]:
+    """What a child process needs to find the code of a user's own."""
+    found: dict[str, Any] = {}
+    if isinstance(method.code, Method):
+        parts = (method.code.sampler, method.code.estimator)
+        found["parts"] = [directions_to(type(part)) for part in parts]
+    elif method.is_own:
+        found["method"] = directions_to(method.code)
+    if backbone.is_own:
+        found["backbone"] = directions_to(backbone.code)
+    return found
+
+
+def unpacked(carried: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+    """`method` and `backbone` of one's own in a child, from what the parent process sent."""
+    own = [what for what in ("method", "backbone") if what in carried]
+    found = {what: follow(what, carried[what]) for what in own}
+    if "parts" in carried:
+        kinds = [follow("method", directions) for directions in carried["parts"]]
+        records = [run["method_settings"][part]["settings"] for part in ("sampler", "estimator")]
+        made = [kind(**as_tuples(record)) for kind, record in zip(kinds, records, strict=True)]
+        found["method"] = Method(*made)
+    return found
+
+
+def as_tuples(value: Any) -> Any:
+    """The lists of a JSON record as the tuples that they were."""
+    if isinstance(value, dict):
+        return {key: as_tuples(item) for key, item in value.items()}
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
+
+
+def _imported(what: str, place: str, known: Mapping[str, Any]) -> Any:
+    if not is_place(place):
+        kind = "function" if what == "method" else "Class"
+        raise InputError(
+            f"unknown {what} {place!r}; choose one of {', '.join(known)}, or name your own: "
+            f"package.module:{kind}"
+        )
+    return import_place(what, place)
+
+
+def _own_options(owner: Callable[..., Any], name: str) -> dict[str, Option]:
+    options = options_in(owner)
+    if taken := RESERVED & options.keys():
+        raise InputError(f"{name} has a setting {min(taken)}, a name that train uses; rename it")
+    return options
+
+
+def _described(part: Any) -> dict[str, Any]:
+    """The class and the settings of a sampler or an estimator, for config.json."""
+    kind = type(part)
+    if is_dataclass(part):
+        names = [item.name for item in fields(part) if item.init]
+    else:
+        skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        parameters = inspect.signature(kind).parameters.values()
+        names = [item.name for item in parameters if item.kind not in skipped]
+    settings = {name: getattr(part, name, part) for name in names}  # `part`: not kept, refused
+    for name, value in settings.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{name} of {kind.__name__} cannot be written to config.json; keep plain values "
+                "under the names of the parameters, or give a function that returns the Method"
+            ) from None
+    return {"class": place_of(kind), "settings": as_tuples(settings)}
+
+
+def _a(thing: Any) -> str:
+    name = thing.__name__ if isinstance(thing, type) else type(thing).__name__
+    return f"the class {name}" if isinstance(thing, type) else f"a {name}"

@@ -1,0 +1,143 @@
+"""Every option of a training: who declares it, with which default, and what it does."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphfm.backbones import BACKBONES
+from graphfm.methods import METHODS
+from graphfm.options import Option, as_text, one_of, options_in
+from graphfm.runs.named import Named, choose_backbone, choose_method
+from graphfm.training.settings import Training
+
+NETWORK, METHOD, TRAINING = "Network", "Method", "Training"
+
+
+@dataclass(frozen=True)
+class TrainOption:
+    """One option by name. Several methods, or several backbones, may declare it."""
+
+    name: str
+    panel: str  # NETWORK, METHOD or TRAINING
+    owners: Mapping[str, Option]  # by the name of the method or backbone; the user's own is first
+    others: tuple[str, ...] = ()  # methods or backbones that do not take it
+
+    @property
+    def first(self) -> Option:
+        """The declaration that decides how the command line shows the option."""
+        return next(iter(self.owners.values()))
+
+    @property
+    def help(self) -> str:
+        """What it does, by owner where they differ, and who takes it."""
+        texts: dict[str, list[str]] = {}
+        for owner, option in self.owners.items():
+            texts.setdefault(_with_choices(option), []).append(owner)
+        if len(texts) > 1:
+            return " ".join(f"{', '.join(owners)}: {text}" for text, owners in texts.items())
+        (text,) = texts
+        if not self.others or len(self._defaults()) > 1:  # else the defaults name them
+            return text
+        few = len(self.others) <= 2 < len(self.owners)
+        who = f"not for {', '.join(self.others)}" if few else ", ".join(self.owners)
+        return f"{text} ({who})"
+
+    @property
+    def default(self) -> str:
+        """The default as text; by owner where they differ: "2; gcnii 4"."""
+        groups = self._defaults()
+        if len(groups) == 1:
+            return next(iter(groups))
+        parts = {text: f"{', '.join(owners)} {text}" for text, owners in groups.items()}
+        if not self.others:  # what most have comes first, without their names
+            most = max(groups, key=lambda text: len(groups[text]))
+            parts = {most: most, **{text: part for text, part in parts.items() if text != most}}
+        return "; ".join(parts.values())
+
+    @property
+    def value(self) -> Any:
+        """The default that all owners share; None where they differ."""
+        values = {repr(option.default) for option in self.owners.values()}
+        shared = len(values) == 1 and self.first.has_default
+        return self.first.default if shared else None
+
+    def _defaults(self) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for owner, option in self.owners.items():
+            text = as_text(option.default) if option.has_default else "required"
+            groups.setdefault(text, []).append(owner)
+        return groups
+
+
+def train_options(*own: Named) -> dict[str, TrainOption]:
+    """All options by name; `own` are methods and backbones that are not ours."""
+    own_methods = [named for named in own if not isinstance(named.code, type)]
+    own_backbones = [named for named in own if isinstance(named.code, type)]
+    backbones = [*own_backbones, *map(choose_backbone, BACKBONES)]
+    methods = [*own_methods, *map(choose_method, METHODS)]
+    training = Named(name="", options=options_in(Training))
+    found: dict[str, TrainOption] = {}
+    for panel, owners in ((NETWORK, backbones), (METHOD, methods), (TRAINING, [training])):
+        for name in dict.fromkeys(name for owner in owners for name in owner.options):
+            takers = {o.name: o.options[name] for o in owners if name in o.options}
+            others = tuple(owner.name for owner in owners if name not in owner.options)
+            found.setdefault(name, TrainOption(name, panel, takers, others))
+    return found
+
+
+def refusal(option: str, backbone: str, method: str) -> str:
+    """Why `option` was not taken, and who would take it."""
+    known = train_options().get(option)
+    kind = "backbone" if known is not None and known.panel == NETWORK else "method"
+    takers = [f"{kind} {name}" for name in known.owners] if known is not None else []
+    advice = f"it belongs to {', '.join(takers)}" if takers else "nothing here takes it"
+    return f"{option} is no setting of backbone {backbone} or method {method}; {advice}"
+
+
+def show_options(function: Callable[..., Any]) -> None:
+    """Give a function with `**options` a signature and a docstring that list every option."""
+    options = train_options()
+    signature = inspect.signature(function)
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.value,
+            annotation=option.first.annotation if option.value is not None else _either(option),
+        )
+        for name, option in options.items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+    about = inspect.getdoc(function) or ""
+    function.__doc__ = f"{about}\n\n" + "\n".join(_lines(options.values()))
+
+
+def _lines(options: Iterable[TrainOption]) -> list[str]:
+    """The options under the names of their panels, with help and default."""
+    lines, panel = list[str](), ""
+    for option in options:
+        if option.panel != panel:
+            panel = option.panel
+            lines += [*([""] if lines else []), f"{panel} options:"]
+        text = f"{option.name}: {option.help} Default: {option.default}."
+        lines += textwrap.wrap(text, 96, initial_indent="    ", subsequent_indent="        ")
+    return lines
+
+
+def _with_choices(option: Option) -> str:
+    choices = option.kind.choices
+    missing = choices and not all(str(choice) in option.about.help for choice in choices)
+    return f"{option.about.help} One of {one_of(choices)}." if missing else option.about.help
+
+
+def _either(option: TrainOption) -> Any:
+    """The types of all owners, and None for "as the method or backbone has it"."""
+    found: Any = None
+    for annotation in dict.fromkeys(item.annotation for item in option.owners.values()):
+        found = annotation if found is None else found | annotation
+    return found | None
