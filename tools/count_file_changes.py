@@ -57,7 +57,7 @@ def main() -> None:
     given = parser.parse_args()
     trace = StepTrace()
     sys.settrace(trace)
-    graphfm.train("synthetic:small", method=given.method, batch_size=64, epochs=1, device="cpu")
+    graphfm.train("debian", method=given.method, epochs=1, device="cpu")
     sys.settrace(None)
     files = [code.co_filename.removeprefix(PACKAGE + "/") for code in trace.calls]
     changes = sum(before != after for before, after in itertools.pairwise(files))

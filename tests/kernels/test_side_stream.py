@@ -14,7 +14,7 @@ import torch
 from graphfm.kernels import backend, side_stream
 from graphfm.runs.run import Run, build
 from graphfm.step_plan import COPIED
-from graphfm.training.setup import executing, seeded
+from graphfm.training.setup import seeded
 from tests.kernels.device import DEVICE, sized
 
 STEPS = 3
@@ -94,7 +94,7 @@ def take_steps(trainer, late=None, number=STEPS):
             for seeds in batches:
                 trainer.step(seeds)
             return
-        with executing(trainer.training), late.active():
+        with trainer.executing(), late.active():
             drawn = trainer.draw(batches[0])
             for seeds in (*batches[1:], None):
                 following = None if seeds is None else trainer.draw(seeds)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -122,12 +123,8 @@ class Backbone(nn.Module):
         """The outputs of a batch's targets. `x` may be rows that the first layer gathers itself."""
         assert len(batch.blocks) == len(self.layers)
         first: Any = self.encode(x) if isinstance(x, Tensor) else x
-
-        def output(depth: int, layer: GraphLayer, h: Any) -> Tensor:
-            h0 = first if isinstance(first, Tensor) else h  # nothing was encoded
-            return estimator(depth, layer, batch.blocks[depth], h, h0, forward)
-
-        out: Tensor = self.decode(self.joined(self.walk(first, output)))
+        rows = self.walk(first, partial(estimator.output, batch.blocks, first, forward))
+        out: Tensor = self.decode(self.joined(rows) if self.joins_layers else rows[0])
         return out
 
     def joined(self, rows: Sequence[Tensor]) -> Tensor:

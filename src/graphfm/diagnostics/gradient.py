@@ -19,7 +19,6 @@ from graphfm.norm import without_noise
 from graphfm.samplers.full import FullSampler
 from graphfm.step_plan import StepPlan
 from graphfm.training.objective import as_mean, weighted_loss
-from graphfm.training.setup import executing
 from graphfm.training.staleness import ratio
 from graphfm.training.trainer import Trainer
 
@@ -105,7 +104,7 @@ def _as_in_training(trainer: Trainer) -> Iterator[None]:
     trainer.backbone.train()
     try:
         with (
-            executing(trainer.training),
+            trainer.executing(),
             torch.random.fork_rng([device] if device.type == "cuda" else []),
             without_noise(trainer.backbone),
         ):

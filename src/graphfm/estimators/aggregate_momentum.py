@@ -89,10 +89,14 @@ class AggregateMomentum(Estimator):
         return {depth: table.pull(ids) for depth, table in self.histories.items()}
 
     def aggregate(self, step: LayerStep) -> Tensor:
-        ids = step.block.dst_ids
+        ids, beta = step.block.dst_ids, self.betas[step.depth]
         past, visits = self.histories[step.depth].pull(ids), self.visits[step.depth].pull(ids)
+        if self.start == "fresh" and 0 < beta < 1:  # expm1 and log1p are exact for small beta too
+            share = beta / -torch.expm1((visits + 1) * math.log1p(-beta))
+        else:
+            share = torch.full_like(visits, beta)
         fresh = step.layer.aggregate(step.h, step.block).float()
-        blended = torch.lerp(past, fresh, self._weight(step.depth, visits).expand_as(fresh))
+        blended = torch.lerp(past, fresh, share.expand_as(fresh))
         if self.whole_gradient:
             return blended.detach() + (fresh - fresh.detach())
         return blended
@@ -132,12 +136,3 @@ class AggregateMomentum(Estimator):
             fresh=self.start == "fresh",
             whole_gradient=self.whole_gradient,
         )
-
-    def _weight(self, depth: int, visits: Tensor) -> Tensor:
-        """[num_dst, 1] the beta of each target, given how often it was visited before."""
-        beta = self.betas[depth]
-        if self.start != "fresh" or beta == 0:
-            return torch.full_like(visits, beta)
-        if beta == 1:
-            return torch.ones_like(visits)
-        return beta / -torch.expm1((visits + 1) * math.log1p(-beta))  # exact for small beta too

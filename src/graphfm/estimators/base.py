@@ -70,7 +70,7 @@ class Estimator:
 
     def sources(self, step: LayerStep) -> Tensor:
         """Extend the rows known so far, `step.h`, to every source of the block."""
-        if step.h.size(0) != step.block.num_src:
+        if step.h.size(0) != step.block.edges.num_src:
             raise ValueError(
                 f"layer {step.depth} reads {step.block.num_src} nodes, of which the batch has only "
                 f"{step.h.size(0)}; {type(self).__name__} needs a sampler that keeps no halo"
@@ -114,6 +114,19 @@ class Estimator:
         """By depth, the rows that a step would take from the past for every node."""
         return {}
 
+    def output(
+        self,
+        blocks: Sequence[Block],
+        first: Tensor | Rows | Combined,
+        forward: ForwardPass | None,
+        depth: int,
+        layer: GraphLayer,
+        h: Tensor | Rows | Combined,
+    ) -> Tensor:
+        """The output of one layer of a batch, as `Backbone.walk` asks for it."""
+        h0 = first if isinstance(first, Tensor) else h  # nothing was encoded
+        return self(depth, layer, blocks[depth], h, h0, forward)
+
     def __call__(
         self,
         depth: int,
@@ -141,8 +154,11 @@ class Estimator:
             agg = self.first_hop.pull(block.dst_ids)
         else:
             agg = self.aggregate(step)
-        own = _own(rows, block)
-        out = layer.update(agg, Targets(own, own if h0 is rows else _own(h0, block), block.degree))
+        num_dst, place = block.num_dst, block.place
+        own = rows[:num_dst] if place is None else rows.index_select(0, place)
+        if h0 is not rows:
+            h0 = h0[:num_dst] if place is None else h0.index_select(0, place)
+        out = layer.update(agg, Targets(own, own if h0 is rows else h0, block.degree))
         if forward.records:
             self.record(step, agg.detach(), out.detach())
         if self.compensation is not None and out.requires_grad and self.compensation.wants(depth):
@@ -179,13 +195,6 @@ class Estimator:
         resident = self.first_hop.resident
         assert resident is not None  # the plan fuses layers only with tables on the device
         return resident.rows
-
-
-def _own(rows: Tensor, block: Block) -> Tensor:
-    """The targets' rows among the sources' rows."""
-    if block.place is None:
-        return rows[: block.num_dst]
-    return rows.index_select(0, block.place)
 
 
 def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None:

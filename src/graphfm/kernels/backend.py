@@ -42,22 +42,22 @@ class Execution:
 
 
 DEFAULT = Execution()
-_current: ContextVar[Execution] = ContextVar("execution", default=DEFAULT)
+CURRENT: ContextVar[Execution] = ContextVar("execution", default=DEFAULT)
 
 
 def current() -> Execution:
     """Return the settings in force."""
-    return _current.get()
+    return CURRENT.get()
 
 
 @contextmanager
 def changed(**changes: Any) -> Iterator[None]:
     """Change some fields of the settings, and restore them at the end."""
-    token = _current.set(replace(_current.get(), **changes))
+    token = CURRENT.set(replace(CURRENT.get(), **changes))
     try:
         yield
     finally:
-        _current.reset(token)
+        CURRENT.reset(token)
 
 
 @contextmanager

@@ -61,7 +61,8 @@ def number_marked_plain(ids: Tensor, mask: Tensor) -> Tensor:
 def backward(loss: Tensor) -> None:
     """`loss.backward()`, from a 1 that exists already; then wait for the side stream."""
     loss.backward(_one(loss.device))  # type: ignore[no-untyped-call]
-    side_stream.join()
+    if (stream := backend.CURRENT.get().side_stream) is not None:
+        stream.join()
 
 
 @cache

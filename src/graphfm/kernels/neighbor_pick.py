@@ -63,6 +63,40 @@ def pick_plain(dst_ids: Tensor, start: Tensor, fanout: int, where: Neighborhoods
     return Picks(torch.cat([dst_ids, neighbor_ids]), weight, degrees)
 
 
+def pick_distinct(
+    dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sample as `pick` does, but each neighbour once: numbers per target, ids, weights.
+
+    Shapes depend on the degrees, so there is no kernel for it: it is for a CPU.
+    """
+    start = uniform_of(dst_ids, salt)
+    count, position, factor = distinct_positions(where.indptr, dst_ids, fanout, start)
+    targets = dst_ids.repeat_interleave(count, output_size=position.numel())
+    neighbor_ids = where.indices.index_select(0, position).long()
+    return count, neighbor_ids, factor * entries(where, targets, neighbor_ids, position)
+
+
+def distinct_positions(
+    indptr: Tensor, ids: Tensor, fanout: int, start: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Pick at most `fanout` edges of each node, each once: numbers, positions and factors."""
+    first = indptr.index_select(0, ids)
+    degree = indptr.index_select(0, ids + 1) - first
+    count = degree.clamp(max=fanout)
+    if fanout == 1:
+        real = count.nonzero().squeeze(1)
+        position, factor = evenly_spaced(first, degree, fanout, start)
+        return count, position.index_select(0, real), factor.index_select(0, real)
+    row = torch.arange(ids.numel(), device=ids.device).repeat_interleave(count)
+    slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
+    degree = degree.index_select(0, row)
+    spread = ((start.index_select(0, row) + slot) / fanout * degree).long()
+    few = degree <= fanout
+    position = first.index_select(0, row) + torch.where(few, slot, spread)
+    return count, position, torch.where(few, 1.0, degree / fanout)
+
+
 def expand(ids: Tensor, indptr: Tensor, where: Neighborhoods) -> Expanded:
     """Find all neighbours of `ids`, whose rows begin at `indptr` in what is returned."""
     if backend.available(ids.device):

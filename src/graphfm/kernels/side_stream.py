@@ -72,7 +72,7 @@ def may_wait(parameter: Tensor) -> bool:
 
 def current() -> SideStream | None:
     """Return the side stream of the CUDA graph that is being captured, if there is one."""
-    return backend.current().side_stream
+    return backend.CURRENT.get().side_stream
 
 
 @contextmanager

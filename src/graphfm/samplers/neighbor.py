@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Batch, Block, Edges, offsets
-from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels.fused_aggregate import MOST_FANOUT
-from graphfm.kernels.neighbor_pick import evenly_spaced, pick, pick_plain, uniform_of
+from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain, uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 from graphfm.step_plan import IN_PLACE, StepPlan
@@ -114,36 +113,31 @@ class NeighborSampler(SeedSampler):
         return Batch(src_ids, seeds, tuple(blocks), whole=whole)
 
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
-        adjacency = self.adjacency
-        degree, start = adjacency.graph.degree.index_select(0, dst_ids), uniform_of(dst_ids, salt)
+        """A layer's block that no single operation can make in shapes known beforehand."""
+        adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
-            src_ids, edges = self._fixed(dst_ids, fanout, start)
+            picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
+            src_ids = picks.src_ids
+            edges = self._side_by_side(picks.weight, dst_ids.numel(), fanout)
         else:
-            src_ids, edges = self._compact(dst_ids, fanout, start, in_place)
+            src_ids, edges = self._compact(dst_ids, fanout, salt, in_place)
         own = adjacency.self_weight
         return Block(
             src_ids,
             edges,
-            degree.float(),
+            adjacency.graph.degree.index_select(0, dst_ids).float(),
             None if own is None else own[dst_ids],
             full=adjacency.block(dst_ids) if self.every_neighbor else None,
             place=dst_ids if in_place else None,
         )
 
-    def _fixed(self, dst_ids: Tensor, fanout: int, start: Tensor) -> tuple[Tensor, Edges]:
-        """Sources and edges in shapes that are known beforehand."""
-        picks = pick_plain(dst_ids, start, fanout, self.adjacency.neighborhoods)
-        return picks.src_ids, self._side_by_side(picks.weight, dst_ids.numel(), fanout)
-
     def _compact(
-        self, dst_ids: Tensor, fanout: int, start: Tensor, in_place: bool
+        self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool
     ) -> tuple[Tensor, Edges]:
         """Distinct sources, and edges without the picks that only fill a row."""
-        graph = self.adjacency.graph
-        count, position, factor = pick_distinct(graph, dst_ids, fanout, start)
-        targets = dst_ids.repeat_interleave(count, output_size=position.numel())
+        graph, where = self.adjacency.graph, self.adjacency.neighborhoods
+        count, neighbor_ids, weight = pick_distinct(dst_ids, salt, fanout, where)
         indptr = offsets(count).int()
-        neighbor_ids, weight = self._read(targets, position, factor)
         if in_place:
             return graph.ids, Edges(indptr, neighbor_ids.int(), weight, graph.num_nodes)
         if self.distinct is not None:
@@ -153,15 +147,6 @@ class NeighborSampler(SeedSampler):
             src_ids, col = torch.cat([dst_ids, ids]), (dst_ids.numel() + place).int()
         return src_ids, Edges(indptr, col, weight, src_ids.numel())
 
-    def _read(self, targets: Tensor, position: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
-        """Of edges by their positions in the graph: the sources, and the weights times a factor."""
-        graph = self.adjacency.graph
-        if graph.num_edges == 0:
-            return targets, torch.zeros_like(factor)
-        position = position.clamp(max=graph.num_edges - 1)  # an isolated node points anywhere
-        neighbor_ids = graph.indices.index_select(0, position).long()
-        return neighbor_ids, factor * self.adjacency.weights(targets, neighbor_ids, position)
-
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
         """True if one operation can pick such a layer, in shapes that are known beforehand."""
         in_place = self.plan.whole_neighborhoods and fanout <= MOST_FANOUT
@@ -170,7 +155,7 @@ class NeighborSampler(SeedSampler):
         return self.distinct is None and not self._crowded(dst_ids.numel(), fanout)
 
     def _crowded(self, num_rows: int, fanout: int) -> bool:
-        """Are there more picks than nodes?"""
+        """True if there are more picks than nodes."""
         return num_rows * fanout > self.adjacency.graph.num_nodes
 
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
@@ -197,22 +182,3 @@ class NeighborSampler(SeedSampler):
             if len(self.layouts) < MOST_LAYOUTS:
                 self.layouts[num_dst, fanout] = layout
         return Edges(*layout, weight, size, fanout)
-
-
-def pick_distinct(
-    graph: Graph, ids: Tensor, fanout: int, start: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What `pick` finds, each neighbour once: how many of each node, positions, factors."""
-    first, degree = graph.indptr.index_select(0, ids), graph.degree.index_select(0, ids)
-    count = degree.clamp(max=fanout)
-    if fanout == 1:
-        real = count.nonzero().squeeze(1)
-        position, factor = evenly_spaced(first, degree, fanout, start)
-        return count, position.index_select(0, real), factor.index_select(0, real)
-    row = torch.arange(ids.numel(), device=ids.device).repeat_interleave(count)
-    slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
-    degree = degree.index_select(0, row)
-    spread = ((start.index_select(0, row) + slot) / fanout * degree).long()
-    few = degree <= fanout
-    position = first.index_select(0, row) + torch.where(few, slot, spread)
-    return count, position, torch.where(few, 1.0, degree / fanout)

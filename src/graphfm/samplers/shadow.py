@@ -9,7 +9,7 @@ from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
-from graphfm.samplers.neighbor import pick_distinct
+from graphfm.kernels.neighbor_pick import distinct_positions
 from graphfm.samplers.saint import walk_step
 from graphfm.samplers.seeds import SeedSampler
 from graphfm.step_plan import StepPlan
@@ -91,7 +91,7 @@ class ShadowSampler(SeedSampler):
         fanouts = (self.fanout * self.depth)[: self.depth]
         for fanout in fanouts if graph.num_edges else ():
             start = torch.rand(new.numel(), generator=rng, device=rng.device, dtype=torch.float64)
-            count, position, _ = pick_distinct(graph, new % n, fanout, start)
+            count, position, _ = distinct_positions(graph.indptr, new % n, fanout, start)
             group = (new // n).repeat_interleave(count)
             reached: Tensor = torch.unique(group * n + graph.indices[position])
             new = reached[~torch.isin(reached, keys)]

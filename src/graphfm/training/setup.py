@@ -1,7 +1,8 @@
 """What comes before the first step: a graph that can be learned from, settings, and a seed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 import torch
 
@@ -26,15 +27,19 @@ def check_capture(training: Training, device: torch.device) -> None:
         raise InputError("capture is on, but there is no GPU; set capture to auto or off")
 
 
-@contextmanager
-def executing(training: Training) -> Iterator[None]:
-    """Run sums, kernels and matrix products as the settings say."""
-    with execution(
+def executing(training: Training) -> Callable[[], AbstractContextManager[None]]:
+    """Make contexts in which sums, kernels and matrix products run as the settings say."""
+    return partial(
+        execution,
         deterministic=training.deterministic,
         kernels=training.kernels,
         precision=training.precision,
-    ):
-        yield
+    )
+
+
+def autocast(precision: str, device: torch.device) -> Callable[[], torch.autocast]:
+    """Make contexts in which a forward pass multiplies in bfloat16, if `precision` is "bf16"."""
+    return partial(torch.autocast, device.type, torch.bfloat16, enabled=precision == "bf16")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -37,15 +38,15 @@ class StepInputs:
         backbone: Backbone,
         estimator: Estimator,
         plan: StepPlan,
-        precision: str,
+        autocast: Callable[[], torch.autocast],
     ) -> None:
         self.graph, self.x, self.backbone, self.estimator = graph, x, backbone, estimator
-        self.plan, self.precision = plan, precision
+        self.plan, self.autocast = plan, autocast
 
     def __call__(self, batch: Batch) -> StepInput:
-        graph = self.graph
+        graph, x = self.graph, self.features(batch)
         objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
-        return StepInput(batch, self.features(batch), objective)
+        return StepInput(batch, x, objective)
 
     def features(self, batch: Batch) -> Input:
         """What the first layer reads of a batch."""
@@ -62,10 +63,5 @@ class StepInputs:
         rows, first = Rows(self.x, batch.input_ids), self.backbone.layers[0]
         if not self.plan.first_layer_ahead:
             return rows
-        with autocast(self.precision, self.x.device):
+        with self.autocast():
             return self.estimator.combine(0, first, batch.blocks[0], rows, records=True)
-
-
-def autocast(precision: str, device: torch.device) -> torch.autocast:
-    """A context in which a forward pass multiplies in bfloat16, if `precision` is "bf16"."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

@@ -34,9 +34,9 @@ from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import micro_f1
 from graphfm.training.plan_step import plan_step
 from graphfm.training.settings import Training
-from graphfm.training.setup import check_trainable, executing, global_generator
+from graphfm.training.setup import autocast, check_trainable, executing, global_generator
 from graphfm.training.staleness import AgeMeter
-from graphfm.training.step_input import StepInput, StepInputs, autocast
+from graphfm.training.step_input import StepInput, StepInputs
 from graphfm.training.whole_graph import encode_all, refresh_histories, snapshot_gradients
 
 logger = logging.getLogger("graphfm")
@@ -60,6 +60,7 @@ class Trainer:
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training or Training()
+        self.executing = executing(self.training)
         check_precision(self.training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
@@ -71,8 +72,9 @@ class Trainer:
             logger.info("steps are not captured as CUDA graphs: %s", self.plan.not_captured)
         self.clock = Clock()
         self._prepare_method()
+        self.autocast = autocast(self.training.precision, graph.device)
         self.inputs = StepInputs(
-            graph, self.x, backbone, method.estimator, self.plan, self.training.precision
+            graph, self.x, backbone, method.estimator, self.plan, self.autocast
         )
         self.ages: AgeMeter | None = None
         if self.training.staleness_every:
@@ -110,7 +112,7 @@ class Trainer:
 
     def step(self, seeds: Tensor) -> Tensor:
         """Update the weights once; returns the loss, still on the device."""
-        with executing(self.training):
+        with self.executing():
             return self.learn(self.draw(seeds))
 
     def draw(self, seeds: Tensor) -> StepInput:
@@ -144,7 +146,7 @@ class Trainer:
             self._record(given)
         weight = 1.0 if estimator.compensation is None else objective.weight.clamp(min=1)
         forward = ForwardPass(records=not self.plan.recording_pass, loss_weight=weight)
-        with autocast(self.training.precision, self.graph.device):
+        with self.autocast():
             logits = self.backbone(given.x, given.batch, estimator, forward)
         if self.plan.recording_pass and not first:
             self._record(given)
@@ -158,9 +160,10 @@ class Trainer:
     @torch.no_grad()
     def _record(self, given: StepInput) -> None:
         """Write the histories in a second pass without dropout, so that none gets into them."""
-        with without_noise(self.backbone), autocast(self.training.precision, self.graph.device):
+        with without_noise(self.backbone), self.autocast():
             self.backbone(given.x, given.batch, self.method.estimator, ForwardPass())
-        side_stream.join()  # a pass that follows reads them
+        if self.plan.kernels:  # some write on a side stream, and the pass that follows reads them
+            side_stream.join()
 
     def refresh_histories(self) -> None:
         """Write to every history what today's weights make of the whole graph."""
@@ -203,7 +206,7 @@ class Trainer:
         """
         sampler = self.method.sampler
         self.clock.epoch = self.schedule.last_epoch
-        with executing(self.training):
+        with self.executing():
             if self.position is None:
                 if sampler.wants_gradients:
                     snapshot_gradients(self)
@@ -234,7 +237,7 @@ class Trainer:
     def outputs(self, split: str) -> tuple[Tensor, Tensor]:
         """Exact outputs of the nodes of a split, and their labels."""
         ids = self.graph.mask(split).nonzero().squeeze(1)
-        with executing(self.training):
+        with self.executing():
             return self.infer(self.backbone, self.x, ids), self.graph.y[ids]
 
     def score(self, logits: Tensor, y: Tensor) -> float | None:

@@ -11,7 +11,6 @@ from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.training.objective import gradient_norms
-from graphfm.training.setup import executing
 
 if TYPE_CHECKING:  # the trainer imports this module
     from graphfm.training.trainer import Trainer
@@ -40,7 +39,7 @@ def refresh_histories(trainer: Trainer) -> Tensor:
         estimator.record(LayerStep(depth, layer, block, h, first, forward), agg, out)
         return out
 
-    with executing(trainer.training), evaluating(backbone):
+    with trainer.executing(), evaluating(backbone):
         first = encode_all(trainer)
         rows = backbone.joined(backbone.walk(first, output))
     if trainer.ages is not None:

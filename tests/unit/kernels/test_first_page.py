@@ -22,7 +22,7 @@ HELPERS = {
         "by_three_passes", "expect_gradients", "fits", "gradients", "multiply", "multiply_back",
         "turn",
     },
-    "neighbor_pick": {"entries", "evenly_spaced", "uniform_of"},
+    "neighbor_pick": {"distinct_positions", "entries", "evenly_spaced", "uniform_of"},
     "table_write": {"columns_of", "given_or"},
 }  # fmt: skip
 

@@ -7,9 +7,9 @@ from graphfm import Graph, InputError
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
-from graphfm.kernels.neighbor_pick import evenly_spaced, uniform_of
+from graphfm.kernels.neighbor_pick import distinct_positions, evenly_spaced, uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
-from graphfm.samplers.neighbor import NeighborSampler, pick_distinct
+from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.step_plan import COPIED, IN_PLACE, StepPlan
 
 MARGIN = 5.0  # standard errors an average may be off; seeded, so it is met always or never
@@ -181,7 +181,7 @@ def test_picks_without_those_that_fill_a_row(graph, fanout, seed):
     ids = torch.randint(graph.num_nodes, (12,), generator=generator(seed))
     start = uniform_of(ids, torch.tensor([seed]))
     position, factor = evenly_spaced(graph.indptr[ids], graph.degree[ids], fanout, start)
-    count, found, factors = pick_distinct(graph, ids, fanout, start)
+    count, found, factors = distinct_positions(graph.indptr, ids, fanout, start)
     assert torch.equal(count, graph.degree[ids].clamp(max=fanout))
     assert torch.equal(found, position[factor != 0])
     assert torch.equal(factors, factor[factor != 0])

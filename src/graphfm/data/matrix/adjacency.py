@@ -121,7 +121,7 @@ class Adjacency:
         by_id = Edges(indptr, neighbor_ids.to(index_type), weight, graph.num_nodes)
         return Block(src_ids, edges, degree.float(), own, by_id=by_id)
 
-    @property
+    @cached_property
     def neighborhoods(self) -> Neighborhoods:
         """The matrix without its diagonal, in the form that kernels read."""
         graph = self.graph
