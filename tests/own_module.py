@@ -15,6 +15,7 @@ from graphfm.backbones.sage import SAGELayer
 from graphfm.estimators.base import Estimator
 from graphfm.options import Setting
 from graphfm.samplers.neighbor import NeighborSampler
+from graphfm.tables import TableSpec
 
 
 @dataclass(kw_only=True)
@@ -24,18 +25,16 @@ class Smoothed(Estimator):
     keeps_history: ClassVar[bool] = True
     decay: float = 0.5
 
-    def allocate(self, layers, new_table):
-        self.last = [new_table(layer.agg_width) for layer in layers]
-
-    def tables(self):
-        return {f"last.{depth}": table for depth, table in enumerate(self.last)}
+    def declare(self, layers, first):
+        return {f"last.{d}": TableSpec(width=layer.agg_width) for d, layer in enumerate(layers)}
 
     def aggregate(self, step):
         fresh = step.layer.aggregate(step.h, step.block)
-        return torch.lerp(self.last[step.depth].pull(step.block.dst_ids), fresh, self.decay)
+        past = self.tables[f"last.{step.depth}"].pull(step.block.dst_ids)
+        return torch.lerp(past, fresh, self.decay)
 
     def record(self, step, agg, out):
-        self.last[step.depth].push(step.block.dst_ids, agg)
+        self.tables[f"last.{step.depth}"].push(step.block.dst_ids, agg)
 
 
 def smoothed(

@@ -61,7 +61,7 @@ def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
     if backbone is not None:
         options |= {"backbone": backbone, "dropout": 0.3}
     captured = trained(graph, capture="on", **options)
-    assert captured[0].not_captured is None
+    assert captured[0].plan.captured
     assert_same(captured, trained(graph, capture="off", **options))
 
 
@@ -97,7 +97,7 @@ def test_gradients_go_to_a_side_stream_unless_autograd_adds_to_them(make_graph):
             with seeded(0, trainer.graph.device):
                 found[capture] = trainer, [trainer.epoch() for _ in range(3)]
         assert_same(found["on"], found["off"])
-        assert (found["on"][0].take.branch is None) == shared
+        assert (found["on"][0].captured.side_stream is None) == shared
 
 
 def halve(gradient):
@@ -130,7 +130,7 @@ def test_frozen_parameters_leave_the_side_stream(make_graph):
         with seeded(0, trainer.graph.device):
             found[capture] = trainer, [trainer.epoch() for _ in range(3)]
     assert_same(found["on"], found["off"])
-    assert found["on"][0].take.branch is not None
+    assert found["on"][0].captured.side_stream is not None
 
 
 @pytest.mark.parametrize("where", ["draw", "backward"])
@@ -150,7 +150,8 @@ def test_an_error_while_capturing_is_the_one_that_is_raised(make_graph, monkeypa
         return maybe
 
     if where == "draw":
-        monkeypatch.setattr(trainer.take, "draw", fails_while_capturing(trainer.take.draw))
+        draw = fails_while_capturing(trainer.captured.draw)
+        monkeypatch.setattr(trainer.captured, "draw", draw)
     else:
         monkeypatch.setattr(
             trainer.optimizer, "step", fails_while_capturing(trainer.optimizer.step)
@@ -187,7 +188,7 @@ def test_what_cannot_be_captured_says_so(make_graph, method, caplog):
         build(Run.make(dataset="x", device="cuda", method=method, capture="on"), graph)
     with caplog.at_level(logging.INFO, logger="graphfm"):
         trainer = build(Run.make(dataset="x", device="cuda", method=method), graph)
-    assert trainer.not_captured in caplog.text
+    assert trainer.plan.not_captured in caplog.text
     trainer.epoch()
 
 
@@ -200,7 +201,8 @@ def test_nothing_is_waited_for_inside_an_epoch(make_graph):
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for start in range(0, len(batches), 8):
-            trainer.take(batches[start : start + 8])
+        with trainer.executing():
+            for start in range(0, len(batches), 8):
+                trainer.captured(batches[start : start + 8])
     finally:
         torch.cuda.set_sync_debug_mode("default")

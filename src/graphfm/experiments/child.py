@@ -48,7 +48,7 @@ def main(request: Mapping[str, Any]) -> NoReturn:
 def train_cell(request: Mapping[str, Any]) -> Outcome:
     """Train, and turn whatever goes wrong into an outcome."""
     try:
-        own = unpacked(request["code"], request["run"])  # the user's own method or backbone
+        own = unpacked(request.get("code", {}), request["run"])  # the user's own method or backbone
         run = Run.from_json(request["run"], **own)
     except Exception as error:  # the parent could build it: this process lacks something
         if not isinstance(error, InputError):
