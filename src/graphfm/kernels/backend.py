@@ -100,7 +100,8 @@ def available(device: torch.device) -> bool:
     """True if Triton kernels are wanted and can run on this device."""
     if not (INTERPRETED or device.type == "cuda"):
         return False
-    return current().triton and allows("triton") and _triton_works()
+    now = CURRENT.get()
+    return now.triton and "triton" not in now.without and _triton_works()
 
 
 @cache

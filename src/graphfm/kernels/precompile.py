@@ -27,7 +27,7 @@ _pending = set[Future[None]]()
 
 def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> None:
     """Launch a kernel that may have been expected; on meta tensors, compile and load it."""
-    if backend.current().compile_only:
+    if backend.CURRENT.get().compile_only:
         _ = kernel.warmup(*args, grid=grid, **options).run
         return
     settle()
