@@ -9,6 +9,7 @@ from graphfm import InputError, train
 from graphfm.backbones import BACKBONES
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.estimators.base import Estimator
+from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.methods import METHODS, Method
 from graphfm.runs.run import Run, backbone_of, build
 from graphfm.samplers.full import FullSampler
@@ -97,8 +98,9 @@ def test_a_batch_with_rows_missing_is_refused(make_graph):
     graph = make_graph()
     (batch,) = batches("full", graph, seed=0)
     short = dataclasses.replace(batch.blocks[0], src_ids=batch.input_ids)
-    with pytest.raises(ValueError, match="only 5 are in the batch"):
-        Estimator().sources(1, None, short, graph.x[:5], graph.x)
+    step = LayerStep(1, None, short, graph.x[:5], graph.x, ForwardPass())
+    with pytest.raises(ValueError, match="of which the batch has only 5"):
+        Estimator().sources(step)
 
 
 ROUNDED = [  # differences of maxima mean nothing

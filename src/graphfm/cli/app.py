@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from graphfm.cli.bench import bench
-from graphfm.cli.compare import compare
+from graphfm.cli.compare import compare_command
 from graphfm.cli.datasets import datasets
 from graphfm.cli.help import Command, with_verbosity
 from graphfm.cli.info import info
 from graphfm.cli.listing import backbones, methods
-from graphfm.cli.options import own_code
+from graphfm.cli.options import own_code, own_codes
 from graphfm.cli.output import Interrupted, set_verbosity
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
@@ -28,14 +28,13 @@ from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
 COMMANDS = (
-    evaluate, predict, compare, reproduce, recipes, staleness, bench, methods,
-    backbones, info,
+    evaluate, predict, reproduce, recipes, staleness, bench, methods, backbones, info,
 )  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
 
 
 def make_app(arguments: Sequence[str]) -> typer.Typer:
-    """The commands; code of the user's own that the arguments name adds its options to `train`."""
+    """Make the commands. Code of the user's own that the arguments name adds its options."""
     app = typer.Typer(
         name="graphfm",
         help="Train graph neural networks on large graphs.",
@@ -45,7 +44,8 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     own = own_code(arguments) if arguments[:1] == ["train"] else {}
-    for command in (train_command(own), *COMMANDS):
+    compared = own_codes(arguments) if arguments[:1] == ["compare"] else []
+    for command in (train_command(own), compare_command(compared), *COMMANDS):
         app.command(cls=Command)(with_verbosity(command))
     app.add_typer(_with_verbosity(datasets), name="datasets")
     app.callback(invoke_without_command=True)(_root)

@@ -1,4 +1,4 @@
-"""The command line of `train`, built from where its settings are declared."""
+"""The options of `train` and `compare`, built from where settings are declared."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable, is_place
 
 COMMON = "Common options"
-FIRST = (
-    "dataset", "method", "backbone", "epochs", "lr", "hidden", "layers", "batch_size", "device",
-    "out",
-)  # fmt: skip
 VALUES = {int: "N", float: "X", str: "NAME", bool: "YES"}
 
 
@@ -29,27 +25,37 @@ def flag(name: str) -> str:
 
 
 def own_code(arguments: Sequence[str]) -> dict[str, Named]:
-    """The method and the backbone of the user's own that a command line names, imported.
+    """Import the method and the backbone of the user's own that a command line names.
 
     The current folder is importable, as with `python -m`.
     """
-    found = {}
-    for what, choose in (("method", choose_method), ("backbone", choose_backbone)):
-        place = _value_of(flag(what), arguments)
-        if place is not None and is_place(place):
-            with importable(os.getcwd()):
-                found[what] = choose(place)
-    return found
+    chosen = (("method", choose_method), ("backbone", choose_backbone))
+    return {what: own for what, choose in chosen for own in _own(what, choose, arguments)}
+
+
+def own_codes(arguments: Sequence[str]) -> list[Named]:
+    """Import the methods (`--methods`, with commas) and the backbone of the user's own."""
+    methods = _own("methods", choose_method, arguments)
+    return [*methods, *_own("backbone", choose_backbone, arguments)]
+
+
+def _own(option: str, choose: Callable[[str], Named], arguments: Sequence[str]) -> list[Named]:
+    places = (_value_of(flag(option), arguments) or "").split(",")
+    with importable(os.getcwd()):
+        return [choose(place.strip()) for place in places if is_place(place.strip())]
 
 
 def with_settings(
-    command: Callable[..., None], options: Mapping[str, TrainOption]
+    command: Callable[..., None], options: Mapping[str, TrainOption], first: Sequence[str]
 ) -> Callable[..., None]:
-    """The command with a parameter for every setting, in place of its `**settings`."""
+    """Give a command a parameter for every setting, in place of its `**settings`.
+
+    Those named in `first` are the common options, which help lists before all others.
+    """
     own = inspect.signature(command, eval_str=True)
-    parameters = {name: _parameter(option) for name, option in options.items()}
+    parameters = {name: _parameter(option, name in first) for name, option in options.items()}
     parameters |= {p.name: p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD}
-    ordered = {name: parameters[name] for name in (*FIRST, *parameters)}
+    ordered = {name: parameters[name] for name in (*first, *parameters)}
 
     def run(**given: Any) -> None:
         command(**given)
@@ -62,7 +68,11 @@ def with_settings(
 def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
     """The settings that were given, in the types that the method and the backbone declare."""
     declared = {name: option.first for name, option in train_options(method, backbone).items()}
-    declared |= {**backbone.options, **method.options}
+    return typed(texts, declared | {**backbone.options, **method.options})
+
+
+def typed(texts: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+    """The settings that were given, in their declared types."""
     return {
         name: _parsed(declared[name], text) if isinstance(text, str) else text
         for name, text in texts.items()
@@ -80,7 +90,7 @@ def _parsed(option: Option, text: str) -> Any:
         ) from None
 
 
-def _parameter(option: TrainOption) -> inspect.Parameter:
+def _parameter(option: TrainOption, common: bool) -> inspect.Parameter:
     """A flag and its opposite, or a text that is parsed when its owner is known."""
     kind, name = option.first.kind, flag(option.name)
     is_flag = kind.base is bool and not kind.many
@@ -89,7 +99,7 @@ def _parameter(option: TrainOption) -> inspect.Parameter:
         f"{name}/--no-{name[2:]}" if is_flag else name,
         help=option.help,
         metavar=None if is_flag else f"{value}[,{value}]" if kind.many else value,
-        rich_help_panel=COMMON if option.name in FIRST else f"{option.panel} options",
+        rich_help_panel=COMMON if common else f"{option.panel} options",
         show_default=option.default,
     )
     annotation: Any = Annotated[bool | None if is_flag else str | None, about]

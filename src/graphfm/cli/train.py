@@ -26,6 +26,10 @@ from graphfm.runs.run import Run, backbone_of, pick_device
 from graphfm.training.setup import check_capture, check_trainable
 
 RUN = "Run options"
+FIRST = (
+    "dataset", "method", "backbone", "epochs", "lr", "hidden", "layers", "batch_size", "device",
+    "out",
+)  # fmt: skip
 
 
 def _option(panel: str, help: str, default: str | bool = False, metavar: str | None = None) -> Any:
@@ -89,7 +93,7 @@ def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
     """`graphfm train`, with the options of the method and the backbone of the user's own."""
     named = partial(train, own)
     named.__name__, named.__doc__ = train.__name__, train.__doc__  # type: ignore[attr-defined]
-    return with_settings(named, train_options(*own.values()))
+    return with_settings(named, train_options(*own.values()), FIRST)
 
 
 def train(

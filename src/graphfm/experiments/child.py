@@ -50,6 +50,7 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
     try:
         own = unpacked(request.get("code", {}), request["run"])  # the user's own method or backbone
         run = Run.from_json(request["run"], **own)
+        run.require("method", "backbone")
     except Exception as error:  # the parent could build it: this process lacks something
         if not isinstance(error, InputError):
             traceback.print_exc()

@@ -224,6 +224,18 @@ def test_a_method_that_the_child_cannot_build_is_an_error_and_no_row(fake, here)
     )
 
 
+def test_a_setting_reaches_every_method_that_takes_it(here):
+    given = ("--batch-size", "3", "--weight-decay", "0.01", "--schedule", "cosine")
+    ended = compare(*FEW, *given, "--seeds", "1", "--budget-epochs", "1", "--out", "c")
+    assert ended[0] == 0, ended
+    lines = Path("c/cells.jsonl").read_text().splitlines()
+    runs = {run["method"]: run for run in (json.loads(line)["run"] for line in lines)}
+    assert runs["graphsage"]["method_settings"]["batch_size"] == 3
+    assert "batch_size" not in runs["full"]["method_settings"]
+    for run in runs.values():
+        assert (run["training"]["weight_decay"], run["training"]["schedule"]) == (0.01, "cosine")
+
+
 def test_help_names_every_option():
     code, out, err = compare("--help")
     assert (code, err) == (0, "")
@@ -253,7 +265,9 @@ def test_help_names_every_option():
         (("--patience", "-1"), "patience is -1"),
         (("--out", "file"), "cannot write to file: it is a file"),
         (("--out", "full"), "full is not empty and holds no results of this command; choose an"),
-        (("--fanout", "1"), "No such option: --fanout"),
+        (("--fanuot", "1"), "No such option: --fanuot"),
+        (("--methods", "full", "--fanout", "1"), "fanout is no setting of backbone sage"),
+        (("--fanout", "few"), "--fanout is 'few'; expected"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_leaves_nothing(fake, here, arguments, reason):

@@ -55,7 +55,7 @@ class Plan:
     ) -> Plan:
         """Make a plan from names and flat options, as on the command line; None is not given.
 
-        `options` are for all methods; `own` has those of single methods, such as
+        An option goes to every method that takes it; `own` has those of single methods, such as
         `{"graphsage": {"fanout": (2, 2)}}`.
         """
         chosen = _methods(methods)
@@ -67,11 +67,11 @@ class Plan:
         options = {name: value for name, value in options.items() if value is not None}
         options |= _budget(budget_epochs, budget_seconds) | {"patience": patience}
         place = {"dataset": dataset, "device": pick_device(device).type}
-        shared = Run.make(backbone=backbone, **place, **options)
+        shared = _shared(chosen, backbone, place, options)
         if sweep is not None:
             _check_sweep(sweep, chosen, shared.named_backbone, options)
         entries = tuple(
-            _entry(method, value, shared, sweep, seeds, {**options, **own.get(method.name, {})})
+            _entry(method, value, shared, sweep, seeds, options, own.get(method.name, {}))
             for method in chosen
             for value in _values(method, shared.named_backbone, sweep)
         )
@@ -134,6 +134,20 @@ def _methods(methods: str | Sequence[MethodLike]) -> list[Named]:
     return list({(method.name, str(method.fixed)): method for method in chosen}.values())
 
 
+def _shared(
+    methods: Sequence[Named], backbone: Any, place: dict[str, Any], options: dict[str, Any]
+) -> Run:
+    """Full batch with the settings that all have in common. Refuses one that no method takes."""
+    network = Run.make(backbone=backbone, **place).named_backbone
+    of_methods = {name for method in methods for name in method.options}
+    common = {n: v for n, v in options.items() if n not in of_methods}
+    for name in options.keys() - common.keys():
+        if not any(_takes(method, network, name) for method in methods):
+            names = ", ".join(method.name for method in methods)
+            raise InputError(f"{name} is not a setting of {names}; leave it out")
+    return Run.make(backbone=backbone, **place, **common)
+
+
 def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
     if seconds is None:
         return {"epochs": 100 if epochs is None else epochs}
@@ -178,11 +192,13 @@ def _entry(
     sweep: Sweep | None,
     seeds: int,
     options: dict[str, Any],
+    single: Mapping[str, Any],
 ) -> Entry:
     own, shared_network = backbone_of(method), shared.named_backbone
     network = own or shared.backbone
     place: dict[str, Any] = {"dataset": shared.dataset, "device": shared.device, "method": method}
-    given = {n: v for n, v in options.items() if not own or _takes(method, shared_network, n)}
+    given = {n: v for n, v in options.items() if _takes(method, shared_network, n)}
+    given |= single
     what = method.name
     if sweep is not None and value is not None:
         given[sweep.name] = value

@@ -136,7 +136,7 @@ def test_a_run_that_cannot_be_built_is_broken_and_not_failed():
 
 
 def test_a_module_that_cannot_be_imported_in_the_child_is_broken(monkeypatch, capsys):
-    def from_json(record):
+    def from_json(record, **own):
         raise ModuleNotFoundError("No module named 'mine'")
 
     monkeypatch.setattr(child.Run, "from_json", from_json)
