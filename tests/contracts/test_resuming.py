@@ -1,6 +1,9 @@
 """A run that was stopped anywhere and taken up again ends with the same bits, by every method."""
 
+import importlib.util
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +108,30 @@ def test_patience_and_best_epoch_survive(make_graph, tmp_path):
         start(run, graph, out=tmp_path / "parts", stop_signal=StopAfter(2 * (epochs - 2)))
     resume(tmp_path / "parts", graph)
     assert differences(tmp_path / "whole", tmp_path / "parts") == []
+
+
+@pytest.fixture
+def decaying(monkeypatch):
+    """The method of `examples/your_own_method.py`: its beta depends on the step number."""
+    path = Path(__file__).parents[2] / "examples" / "your_own_method.py"
+    spec = importlib.util.spec_from_file_location("your_own_method", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "your_own_method", module)
+    spec.loader.exec_module(module)
+    return module.decaying
+
+
+@pytest.mark.parametrize("looks", [1, 6, 14])
+def test_an_estimator_of_ones_own_keeps_its_clock_and_its_numbers(
+    make_graph, tmp_path, decaying, looks
+):
+    graph, options = make_graph(undirected=True), {"half_life": 3, "batch_size": 7, "epochs": 4}
+    run = Run.make(dataset="in-memory", method=decaying, device="cpu", hidden=6, **options)
+    start(run, graph, out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "stopped", stop_signal=StopAfter(looks))
+    resume(tmp_path / "stopped", graph, method=decaying)
+    assert differences(tmp_path / "whole", tmp_path / "stopped") == []
+    (saved,) = (tmp_path / "whole" / "checkpoints").glob("*.json")
+    numbers = json.loads(saved.read_text())["state"]["training"]["estimator"]
+    assert numbers == {"smallest_beta": 0.1}

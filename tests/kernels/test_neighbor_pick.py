@@ -38,6 +38,18 @@ def test_the_same_neighbours_are_picked(adjacency, fanout):
     torch.testing.assert_close(ours.weight, plain.weight, rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("fanout", [1, 2, 7, 64])
+def test_distinct_picks_are_the_picks_that_count(adjacency, fanout):
+    """`pick_distinct` is `pick` without those that only fill a row, in the same order."""
+    salt, where = torch.tensor([3 << 40], device=DEVICE), adjacency.neighborhoods
+    count, neighbor_ids, weight = operations.pick_distinct(IDS, salt, fanout, where)
+    every = operations.pick(IDS, salt, fanout, where)
+    real = torch.arange(fanout, device=DEVICE) < count.unsqueeze(1)
+    assert torch.equal(count, adjacency.graph.degree[IDS].clamp(max=fanout))
+    assert torch.equal(neighbor_ids, every.src_ids[IDS.numel() :][real.flatten()])
+    torch.testing.assert_close(weight, every.weight[real.flatten()], rtol=1e-6, atol=0)
+
+
 def test_more_picks_than_one_program_takes(adjacency):
     ids, salt = torch.arange(200, device=DEVICE), torch.tensor([7], device=DEVICE)
     ours, plain = with_and_without(lambda: operations.pick(ids, salt, 3, adjacency.neighborhoods))
@@ -103,7 +115,7 @@ def test_the_sum_over_all_neighbours(adjacency, kind, width):
     )
     assert ours.dtype == plain.dtype == torch.float32
     torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5)
-    with backend.kernels(False):
+    with backend.execution(kernels="plain"):
         block = adjacency.block(IDS[2:])
     dense = torch.zeros(IDS[2:].numel(), 201, device=DEVICE)
     row, col = block.edges.row.long(), block.by_id.col.long()

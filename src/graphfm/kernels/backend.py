@@ -75,13 +75,6 @@ def execution(
 
 
 @contextmanager
-def kernels(wanted: bool) -> Iterator[None]:
-    """Use Triton kernels where they fit, or (`False`) never."""
-    with changed(triton=wanted):
-        yield
-
-
-@contextmanager
 def without(*parts: str) -> Iterator[None]:
     """Switch off some of `PARTS`, whatever the settings say: for measuring what each one gains."""
     for part in parts:

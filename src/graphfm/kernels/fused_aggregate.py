@@ -52,6 +52,11 @@ class Combined:
     seen: Tensor | None  # [num_dst] visits, this one included
 
 
+def largest_fanout(device: torch.device) -> int:
+    """The largest fan-out that `combine` computes with one kernel; 0 where no kernel runs."""
+    return MOST_FANOUT if backend.available(device) else 0
+
+
 def fits(block: Block) -> bool:
     """True if the fan-out of a block is fixed, and small enough to be unrolled in a kernel."""
     return 0 < (block.edges.fanout or 0) <= MOST_FANOUT

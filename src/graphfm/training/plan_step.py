@@ -9,8 +9,8 @@ import torch
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph.size import GraphSize
 from graphfm.errors import InputError
-from graphfm.kernels import backend
-from graphfm.kernels.fused_aggregate import MOST_FANOUT
+from graphfm.kernels.backend import execution
+from graphfm.kernels.fused_aggregate import largest_fanout
 from graphfm.methods import Method
 from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
 from graphfm.tables.base import TablePlan
@@ -22,10 +22,12 @@ def plan_step(
 ) -> StepPlan:
     """Plan the steps of a training on a graph of that size. Nothing is allocated or changed."""
     sampler, estimator, layers = method.sampler, method.estimator, backbone.layers
-    kernels = settings.kernels == "auto" and backend.available(device)
+    with execution(kernels=settings.kernels):
+        most_fused = largest_fanout(device)
+    kernels = most_fused > 0
     first_hop = estimator.exact_first_hop and backbone.begins_linear
     features = _features(size, device, backbone, method, kernels)
-    fused = _fused_layers(size, backbone, method, kernels)
+    fused = _fused_layers(size, backbone, method, most_fused)
     if first_hop:  # the first layer's aggregates are looked up, by its kernel if it has one
         fused = fused | {0} if features == GATHERED else fused - {0}
     dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
@@ -70,16 +72,14 @@ def _features(
     return IN_PLACE if sums_rows and fits and method.sampler.reads_in_place() else COPIED
 
 
-def _fused_layers(
-    size: GraphSize, backbone: Backbone, method: Method, kernels: bool
-) -> frozenset[int]:
+def _fused_layers(size: GraphSize, backbone: Backbone, method: Method, most: int) -> frozenset[int]:
     """The layers whose aggregate, blend and history write are one kernel."""
     fanouts = method.sampler.fixed_fanouts(size, len(backbone.layers))
-    if fanouts is None or not kernels or not method.estimator.can_fuse():
+    if fanouts is None or not method.estimator.can_fuse():
         return frozenset()
     fits = zip(backbone.layers, fanouts, strict=True)
     return frozenset(
-        depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= MOST_FANOUT
+        depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= most
     )
 
 

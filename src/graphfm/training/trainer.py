@@ -20,7 +20,7 @@ from graphfm.data.graph.size import GraphSize
 from graphfm.estimators.layer_step import ForwardPass, Setup
 from graphfm.kernels import side_stream
 from graphfm.kernels.adam import Adam
-from graphfm.kernels.backend import kernels
+from graphfm.kernels.backend import execution
 from graphfm.kernels.cross_entropy import backward
 from graphfm.kernels.precision import check_precision
 from graphfm.memory import PeakMemory
@@ -100,7 +100,7 @@ class Trainer:
         plan, sampler, estimator = self.plan, self.method.sampler, self.method.estimator
         layers, nodes, device = self.backbone.layers, self.graph.num_nodes, self.graph.device
         if plan.exact_first_hop:
-            with kernels(self.training.kernels == "auto"):
+            with execution(kernels=self.training.kernels):
                 self.infer.know_first_hop(layers[0], self.x)
         sampler.prepare(self.infer.adjacency, plan)
         tables = allocate(plan.tables, nodes, device, sampler.starting_ids())

@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[2]
 NO_OPERATIONS = {"backend", "precision", "precompile", "side_stream"}
 HELPERS = {
     "cross_entropy": {"backward"},
-    "fused_aggregate": {"fits"},
+    "fused_aggregate": {"fits", "largest_fanout"},
     "linear": set(),
     "matmul": {
         "by_three_passes", "expect_gradients", "fits", "gradients", "multiply", "multiply_back",
