@@ -25,7 +25,7 @@ from graphfm.backbones.sage import SAGE, SAGELayer
 from graphfm.data.matrix.adjacency import Adjacency, Factors
 from graphfm.estimators import halo_history
 from graphfm.estimators.halo_history import HaloHistory
-from graphfm.norm import MaskedBatchNorm
+from graphfm.norm import BatchNorm
 from graphfm.runs.run import Run, build
 from graphfm.samplers import cluster
 from graphfm.samplers.cluster import ClusterSampler
@@ -107,7 +107,7 @@ def itself_in_the_average() -> Iterator[None]:
 
 def with_dropout(trainer: Trainer) -> None:
     """Histories are written by the pass that takes the loss."""
-    trainer.noisy = False
+    trainer.plan = replace(trainer.plan, recording_pass=False)
 
 
 def own_statistics() -> AbstractContextManager[object]:
@@ -119,7 +119,7 @@ def norm_in_training_only() -> AbstractContextManager[object]:
     inference = LayerwiseInference.__call__
 
     def bare(self: LayerwiseInference, *arguments: Any) -> torch.Tensor:
-        with patch.object(MaskedBatchNorm, "forward", lambda self, x, valid=None: x):
+        with patch.object(BatchNorm, "forward", lambda self, x: x):
             return inference(self, *arguments)
 
     return patch.object(LayerwiseInference, "__call__", bare)
@@ -128,9 +128,9 @@ def norm_in_training_only() -> AbstractContextManager[object]:
 def no_residual_of_the_halo() -> AbstractContextManager[object]:
     update = HaloHistory._update
 
-    def bare(self: HaloHistory, step: Any, agg: torch.Tensor) -> torch.Tensor:
+    def bare(self: HaloHistory, step: Any, *given: Any) -> torch.Tensor:
         with patch.object(step.layer, "residual", False):
-            return update(self, step, agg)
+            return update(self, step, *given)
 
     return patch.object(HaloHistory, "_update", bare)
 

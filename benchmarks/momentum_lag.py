@@ -14,9 +14,9 @@ from statistics import fmean
 import torch
 
 from graphfm import Graph, load
+from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.runs.run import Run, build
-from graphfm.training.staleness import exact_rows
 from graphfm.training.trainer import Trainer
 
 
@@ -24,8 +24,15 @@ from graphfm.training.trainer import Trainer
 def errors(trainer: Trainer) -> dict[int, float]:
     """By layer, ||exact - remembered|| / ||exact|| over the training nodes."""
     ids = trainer.graph.train_mask.nonzero().squeeze(1)
+    first, block = trainer.graph.x.float(), trainer.infer.adjacency.full_block()
+    exact = list[torch.Tensor]()
+
+    def output(depth: int, layer: GraphLayer, h: torch.Tensor) -> torch.Tensor:
+        exact.append(layer.aggregate(h, block))
+        return layer.update(exact[depth], block.targets(h, first))
+
     with evaluating(trainer.backbone):
-        exact = list(exact_rows(trainer, trainer.graph.x.float(), "aggregate"))
+        trainer.backbone.walk(first, output)
     histories = trainer.method.estimator.histories
     return {
         depth + 1: float((exact[depth][ids] - table.pull(ids)).norm() / exact[depth][ids].norm())
