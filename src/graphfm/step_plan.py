@@ -30,7 +30,7 @@ class StepPlan:
     kernels: bool = False  # Triton kernels run wherever an operation has one
     exact_first_hop: bool = False  # the first layer's aggregates are computed once for all nodes
     features: str = COPIED  # how features reach the first layer
-    fused: frozenset[int] = frozenset()  # layers whose aggregate, blend and write are one kernel
+    fused: frozenset[int] = frozenset()  # layers that one kernel aggregates and blends
     first_layer_ahead: bool = False  # its aggregate needs no other step, so it is computed early
     whole_neighborhoods: bool = False  # kernels read every neighbour of a node from the graph
     recording_pass: bool = False  # a second pass without dropout writes the histories

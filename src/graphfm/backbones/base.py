@@ -104,8 +104,8 @@ class Backbone(nn.Module):
         """Go through the layers, from the encoder's rows on; returns what `joined` reads.
 
         `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
-        code loops over layers: training, inference, the refresh of histories and the diagnostics
-        differ in `output` alone.
+        code loops over layers: training, inference, the refresh of histories and the measurement
+        of staleness differ in `output` alone.
         """
         h, kept = first, [first]
         for depth, layer in enumerate(self.layers):

@@ -16,6 +16,7 @@ from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
 from graphfm.data.datasets import load
+from graphfm.errors import InputError
 from graphfm.recipes import recipe_of
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
@@ -120,6 +121,8 @@ def train(
     what = {"dataset": dataset, "method": method, "backbone": backbone}
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
+        if explain:
+            raise InputError("--explain prints the plan of a new training; leave out --resume")
         place = None if device == "auto" else device
         others = {"dataset": dataset, "device": place, "out": out, "recipe": recipe, **settings}
         go_on(resume, interval, json, {**given, **own}, others)

@@ -68,7 +68,8 @@ def pick_distinct(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sample as `pick` does, but each neighbour once: numbers per target, ids, weights.
 
-    Shapes depend on the degrees, so there is no kernel for it: it is for a CPU.
+    Shapes depend on the degrees, so there is no kernel for it. It serves a CPU, and a GPU where
+    there are more picks than nodes.
     """
     start = uniform_of(dst_ids, salt)
     count, position, factor = distinct_positions(where.indptr, dst_ids, fanout, start)

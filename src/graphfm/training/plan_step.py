@@ -73,7 +73,7 @@ def _features(
 
 
 def _fused_layers(size: GraphSize, backbone: Backbone, method: Method, most: int) -> frozenset[int]:
-    """The layers whose aggregate, blend and history write are one kernel."""
+    """The layers that one kernel aggregates and blends; a second kernel writes their history."""
     fanouts = method.sampler.fixed_fanouts(size, len(backbone.layers))
     if fanouts is None or not method.estimator.can_fuse():
         return frozenset()

@@ -860,6 +860,11 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
     ]
 
 
+def test_a_run_that_continues_is_not_explained(here):
+    """It would be trained: the plan is that of a new training."""
+    refused(graphfm("train", "--resume", "run", "--explain"), "leave out --resume")
+
+
 def test_a_step_cannot_be_captured_without_a_gpu(here):
     ended = graphfm(*TRAIN, "--device", "cpu", "--capture", "on")
     refused(ended, "capture is on, but there is no GPU; set capture to auto or off")

@@ -12,11 +12,10 @@ from itertools import pairwise
 
 import torch
 
-from graphfm.backbones import make_backbone
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize, LayerFootprint
-from graphfm.methods import METHODS
 from graphfm.runs.run import Run
+from graphfm.training.plan_step import plan_step
 from graphfm.training.settings import NUMBER_TYPES
 
 FLOAT = 4  # bytes of a number in arithmetic
@@ -71,16 +70,17 @@ def step_bytes(run: Run, graph: Graph, reach: Reach = Reach(0, 0)) -> StepBytes 
     """The bytes that a step of `run` must move; None for methods that are not counted here."""
     if run.method not in COUNTED.get(run.backbone, ()):
         return None
-    settings, method = run.backbone_settings, METHODS[run.method](**run.method_settings)
+    settings, method, size = run.backbone_settings, run.new_method(), GraphSize.of(graph)
     with torch.device("meta"):
-        network = make_backbone(run.backbone, graph.num_features, graph.num_classes, **settings)
+        network = run.new_backbone(graph.num_features, graph.num_classes)
+    plan = plan_step(size, graph.device, network, method, run.training)
     rows = [graph.num_features, *[settings["hidden"]] * (settings["layers"] - 1), graph.num_classes]
-    known, last = method.estimator.exact_first_hop and network.begins_linear, len(rows) - 2
+    last = len(rows) - 2
     widths = [
-        _Widths(into, out, depth, known and depth == 0, depth == last)
+        _Widths(into, out, depth, plan.exact_first_hop and depth == 0, depth == last)
         for depth, (into, out) in enumerate(pairwise(rows))
     ]
-    parts = method.sampler.footprint(GraphSize.of(graph), len(widths))
+    parts = method.sampler.footprint(size, len(widths))
     seeds = parts[-1].targets * SEED
     number = sum(weights.numel() for weights in network.parameters())
     total = StepBytes(structure=seeds, weights=number * PER_WEIGHT)
