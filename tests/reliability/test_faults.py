@@ -399,7 +399,7 @@ def test_a_search_without_a_folder_is_interrupted_too(graph, monkeypatch):
         train(graph, device="cpu", **OPTIONS)
 
 
-OVERFLOW = "the squares of the gradients are beyond float32, and weights would not move in epoch"
+OVERFLOW = "the squares of the gradients are too large for float32, so weights stop moving in epoch"
 
 
 def scaled(graph, factor):
