@@ -294,7 +294,7 @@ def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, 
     with pytest.raises(InputError) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     assert str(caught.value) == (
-        "weights or losses are not finite in epoch 3, first of layer 2 of 3 in step 8 (the run is "
+        "weights or losses are not finite in epoch 3, first in layer 2 of 3, step 8 (the run is "
         "kept as it was at its last checkpoint before that); lower lr, or set clip"
     )
     newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
@@ -322,7 +322,7 @@ def test_the_search_for_the_layer_is_announced(graph, tmp_path, monkeypatch, cap
 
 def test_without_a_folder_the_layer_is_named_too(graph, monkeypatch):
     broken_at(7, monkeypatch)
-    with pytest.raises(InputError, match="in epoch 3, first of layer 2 of 3 in step 8; lower lr"):
+    with pytest.raises(InputError, match="in epoch 3, first in layer 2 of 3, step 8; lower lr"):
         train(graph, device="cpu", **OPTIONS)
 
 
@@ -335,7 +335,7 @@ def test_an_encoder_is_named_as_such(graph, monkeypatch):
         return real(self, seeds)
 
     monkeypatch.setattr(Trainer, "step", step)
-    with pytest.raises(InputError, match="the loss is nan in epoch 1, first of the encoder in"):
+    with pytest.raises(InputError, match="the loss is nan in epoch 1, first in the encoder, step"):
         train(graph, device="cpu", backbone="gcnii", epochs=2)
 
 
@@ -349,7 +349,7 @@ def test_a_layer_that_breaks_beyond_the_batch_is_named():
     masks = {f"{split}_mask": ids % 3 == i for i, split in enumerate(("train", "val", "test"))}
     star = Graph.from_edges(edges, x, ids % 3, undirected=True, **masks)
     options = {"layers": 3, "hidden": 64, "dropout": 0.0, "parts": 6, "partition": "random"}
-    with pytest.raises(InputError, match="first of layer 1 of 3"):
+    with pytest.raises(InputError, match="first in layer 1 of 3"):
         train(star, backbone="gcn", method="gas", epochs=3, device="cpu", **options)
 
 

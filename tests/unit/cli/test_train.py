@@ -836,7 +836,8 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if line.startswith("graphfm: ")] == [
-        "graphfm: stopping at the next step; once more stops at once",
+        "graphfm: stopping at the next step; press Ctrl-C again to stop immediately (the last "
+        "checkpoint is kept)",
         "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
         "graphfm evaluate run",
     ]
