@@ -1,4 +1,4 @@
-"""The command line of `train`, built from where its settings are declared."""
+"""The command line of `train`, built from the declarations of its settings."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ VALUES = {int: "N", float: "X", str: "NAME", bool: "YES"}
 
 
 def flag(name: str) -> str:
-    """batch_size -> --batch-size."""
+    """The flag of a setting: batch_size -> --batch-size."""
     return f"--{name.replace('_', '-')}"
 
 
 def own_code(arguments: Sequence[str]) -> dict[str, Named]:
-    """The method and the backbone of the user's own that a command line names, imported.
+    """Import the user's own method and backbone that a command line names.
 
     The current folder is importable, as with `python -m`.
     """
     found = {}
     for what, choose in (("method", choose_method), ("backbone", choose_backbone)):
-        place = _value_of(flag(what), arguments)
-        if place is not None and is_place(place):
+        path = _value_of(flag(what), arguments)
+        if path is not None and is_place(path):
             with importable(os.getcwd()):
-                found[what] = choose(place)
+                found[what] = choose(path)
     return found
 
 
 def with_settings(
     command: Callable[..., None], options: Mapping[str, TrainOption]
 ) -> Callable[..., None]:
-    """The command with a parameter for every setting, in place of its `**settings`."""
+    """Replace the `**settings` of a command by a parameter for every setting."""
     own = inspect.signature(command, eval_str=True)
     parameters = {name: _parameter(option) for name, option in options.items()}
     parameters |= {p.name: p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD}
@@ -60,7 +60,7 @@ def with_settings(
 
 
 def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
-    """The settings that were given, in the types that the method and the backbone declare."""
+    """Parse the given settings to the types that the method and the backbone declare."""
     declared = {name: option.first for name, option in train_options(method, backbone).items()}
     declared |= {**backbone.options, **method.options}
     return {
@@ -81,7 +81,7 @@ def _parsed(option: Option, text: str) -> Any:
 
 
 def _parameter(option: TrainOption) -> inspect.Parameter:
-    """A flag and its opposite, or a text that is parsed when its owner is known."""
+    """The parameter of an option: a flag, or a text that is parsed once its owner is known."""
     kind, name = option.first.kind, flag(option.name)
     is_flag = kind.base is bool and not kind.many
     value = VALUES[kind.base]

@@ -33,11 +33,11 @@ def line(out, kept, **options):
 def test_it_says_what_the_run_goes_on_from(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     way = f": graphfm train --resume {tmp_path}"
-    assert line(tmp_path, kept=True) == f"interrupted; to go on{way}"
-    assert line(tmp_path, kept=False) == f"interrupted; to go on from the beginning{way}"
+    assert line(tmp_path, kept=True) == f"interrupted; to continue{way}"
+    assert line(tmp_path, kept=False) == f"interrupted; to continue from the beginning{way}"
     CheckpointStore(tmp_path / "checkpoints").write({"rows": torch.zeros(1)}, {})
     assert line(tmp_path, kept=False) == (
-        f"interrupted; to go on, as of the checkpoint before{way}"
+        f"interrupted; to continue from the checkpoint before{way}"
     )
 
 
