@@ -86,7 +86,7 @@ def test_an_edited_number_is_found_out(kept):
 def test_json_that_is_no_object_is_said_to_be_none(kept, caplog, text):
     (kept.folder / "3.json").write_text(text)
     assert number_of(kept) == 2
-    assert "3.json cannot be used (expected a JSON object, and" in caplog.text
+    assert "3.json cannot be used (expected a JSON object with" in caplog.text
 
 
 def test_one_without_its_tensors_is_passed_over(kept):

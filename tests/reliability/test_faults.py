@@ -111,7 +111,7 @@ def test_a_graph_that_changed_is_refused_and_the_run_left_alone(make_graph, tmp_
 
 
 def test_a_run_of_a_graph_in_memory_asks_for_it(stopped):
-    with pytest.raises(InputError, match="in memory; in Python: resume"):
+    with pytest.raises(InputError, match="in memory; continue in Python: resume"):
         resume(stopped)
 
 
@@ -211,7 +211,9 @@ def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(RunFolder, "on_epoch", full)
-        with pytest.raises(InputError, match="No space left.*then: graphfm train --resume"):
+        with pytest.raises(
+            InputError, match="No space left.*then continue: graphfm train --resume"
+        ):
             train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
     resume(tmp_path / "run", graph)
     assert differences(whole, tmp_path / "run") == []
@@ -220,7 +222,7 @@ def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system; see who may"),
+        (OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system; check the perm"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "features.bin"),
          "No such file or directory \\(features.bin\\); resolve that"),
         (OSError(errno.EIO, os.strerror(errno.EIO)), "Input/output error; resolve that"),
@@ -238,7 +240,9 @@ def test_an_error_of_the_system_is_reported_as_what_it_was(
         return real(self, seeds)
 
     monkeypatch.setattr(Trainer, "step", fail)
-    with pytest.raises(InputError, match=said + ".*; then: graphfm train --resume") as caught:
+    with pytest.raises(
+        InputError, match=said + ".*; then continue: graphfm train --resume"
+    ) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     assert "cannot write" not in str(caught.value)
 

@@ -69,8 +69,7 @@ def reproduce(
     epochs: Annotated[
         int | None,
         typer.Option(
-            help="Largest number of epochs.",
-            show_default="the recipe's; of a substitute 10, of table4's 6",
+            help="Most epochs.", show_default="the recipe's; of a substitute 10, of table4's 6"
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

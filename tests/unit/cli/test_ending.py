@@ -74,6 +74,6 @@ def test_a_result_that_cannot_be_printed_is_not_lost(tmp_path, monkeypatch, json
     with pytest.raises(InputError) as caught:
         report(result(tmp_path, 0.75), json)
     assert str(caught.value) == (
-        f"the training is finished, and its run is in {tmp_path}; its result could not be "
+        f"the training is finished and its run is in {tmp_path}, but its result could not be "
         "printed: No space left on device"
     )

@@ -879,9 +879,9 @@ def test_a_table_without_any_graph_is_refused(here):
 def test_a_file_in_place_of_a_run_is_refused(run):
     for name in ("config.json", "model.safetensors"):
         ended = graphfm("train", "--resume", run / name)
-        refused(ended, f"{name} is a file; expected the folder of a run .*{run} is one.*; give")
+        refused(ended, f"{name} is a file; expected the folder of a run; give {run}")
     Path("other").write_text("")
-    refused(graphfm("train", "--resume", "other"), "other is a file; expected the folder of a run;")
+    refused(graphfm("train", "--resume", "other"), "other is a file; expected the folder of a run")
 
 
 @pytest.mark.parametrize("content", ["", '{"run": {"data', "[]", "{}", "\\x00"])
