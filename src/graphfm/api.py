@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphfm.experiments.compare import Row
 
 log = logging.getLogger("graphfm")
-IN_MEMORY = "in-memory"  # the dataset of a run whose graph has no name and no file
+IN_MEMORY = "in-memory"  # the dataset of a run whose graph has neither a name nor a file
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +67,7 @@ def train(
     parameters are settings like those below), or a `Method`. `backbone` is a name,
     "package.module:Class" or a subclass of `Backbone`; without one it is sage, or the method's own.
     With `out` the run is written to that folder, with checkpoints for `resume`: `checkpoint_every`
-    is "auto", seconds ("30"), steps ("500steps") or "0" for none on the way and at the end.
+    is "auto", seconds ("30"), steps ("500steps") or "0" (no checkpoints).
     """
     if not isinstance(graph, Graph | str | Path):
         raise InputError(
@@ -95,10 +95,10 @@ def resume(
     interval: Interval | None = None,
     stop_signal: StopSignal | None = None,
 ) -> Result:
-    """Go on with the run in a folder, from its newest checkpoint; one that is finished is read.
+    """Continue the run in a folder from its newest checkpoint; a finished run is only read.
 
-    `graph` is needed where the run was of a graph in memory. A method or backbone of your own has
-    to be given again: what a folder names is never imported.
+    `graph` is needed if the run was trained on a graph in memory. A method or backbone of your own
+    has to be given again: what a folder names is never imported.
     """
     from graphfm.runs.folder import RunFolder
     from graphfm.runs.reader import read_config, read_run, read_score
@@ -112,9 +112,9 @@ def resume(
             _, model, _ = read_run(path, backbone=backbone)
             return Result(run=run, score=score, model=model, out=path)
         graph = _same_graph(run, config, graph)
-        if folder.checkpoints.is_empty:  # of those that are damaged, each is named when it is read
+        if folder.checkpoints.is_empty:  # damaged ones are reported when they are read
             log.warning(
-                "there is no checkpoint in %s that can be used; training starts from the beginning",
+                "there is no usable checkpoint in %s; training starts from the beginning",
                 path,
             )
         interval = interval or Interval.parse(config.get("checkpoint_every", "auto"))
@@ -134,9 +134,9 @@ def start(
     stop_signal: StopSignal | None = None,
     plan: MemoryPlan | None = None,
 ) -> Result:
-    """Train a settled run. Nothing is written before everything is known to fit together.
+    """Train a run. Nothing is written before all settings are checked.
 
-    `plan` is the memory plan, if the graph and the plan were checked before.
+    `plan` is the memory plan, if the graph and the plan were already checked.
     """
     path, interval = None if out is None else Path(out), interval or Interval()
     log.debug("settings: %s", run)
@@ -153,7 +153,7 @@ def start(
 
 
 def load_model(path: str | Path, *, backbone: BackboneLike | None = None) -> Model:
-    """The model of a run's folder. A backbone of your own has to be given again."""
+    """Load the model of a run's folder. A backbone of your own has to be given again."""
     from graphfm.runs.reader import read_run
 
     return read_run(Path(path), backbone=backbone)[1]
@@ -171,7 +171,7 @@ def compare(
 
     `compare("debian", ["graphsage", my_method], seeds=2, budget_epochs=20, hidden=64)`. Options are
     those of `graphfm compare` and of `train`. Every training runs in a process of its own, which
-    imports a method of your own from its module; what is in the folder `out` is not run again.
+    imports a method of your own from its module; trainings found in `out` are not run again.
     """
     from graphfm.experiments.compare import Plan
     from graphfm.experiments.compare import compare as run_plan
@@ -186,28 +186,30 @@ def compare(
 
 
 def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Graph:
-    """The graph that a run began with; refuses another."""
+    """The graph that a run began with; refuses any other."""
     about, kind, device = config["graph"], config["machine"].get("kind"), pick_device(run.device)
     if kind not in (None, device.type):
         raise InputError(
-            f"the run began on {kind}, and here it would go on on {device.type}; go on where there "
-            "is the same, or begin a new run"
+            f"the run began on {kind}, but here it would continue on {device.type}; continue on "
+            f"{kind}, or start a new run"
         )
     if graph is None:
         if run.dataset == IN_MEMORY:
-            raise InputError("the run is of a graph in memory; in Python: resume(RUN, graph)")
-        place = about.get("path")
-        if place is not None and not Path(place).exists():
             raise InputError(
-                f"the graph of the run is not there any more: {place}; bring it back, or in "
-                "Python: resume(RUN, graph)"
+                "the run was trained on a graph in memory; continue in Python: resume(RUN, graph)"
             )
-        graph = load_graph(replace(run, dataset=place or run.dataset))
+        path = about.get("path")
+        if path is not None and not Path(path).exists():
+            raise InputError(
+                f"the graph of the run is missing: {path}; restore it, or continue in Python: "
+                "resume(RUN, graph)"
+            )
+        graph = load_graph(replace(run, dataset=path or run.dataset))
     graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     if graph.fingerprint != about.get("fingerprint"):
         raise InputError(
-            f"{run.dataset} is not the graph that the run began with: it has changed since, or is "
-            "made on another kind of device; bring it back, or begin a new run"
+            f"{run.dataset} is not the graph that the run began with: it has changed since, or was "
+            "made on another kind of device; restore it, or start a new run"
         )
     return graph
 

@@ -9,9 +9,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-RUN = 128  # edges summed one after the other where the order of a sum must be fixed
-HALO_ROWS = 1 << 19  # of a halo, brought up to date at a time
-HUB = 4096  # edges of a row above which float32 loses digits if they are
+RUN = 128  # edges that are summed in sequence, so that the order of a sum is fixed
+HALO_ROWS = 1 << 19  # rows of a halo that are updated at a time
+HUB = 4096  # a row with more edges loses digits if they are summed in sequence in float32
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Edges:
     col: Tensor  # [num_edges] source position of each edge
     weight: Tensor  # [num_edges] normalised, importance-corrected
     num_src: int
-    fanout: int | None = None  # where edge j of row i reads source num_dst + i * fanout + j
+    fanout: int | None = None  # if set, edge j of row i reads source num_dst + i * fanout + j
 
     @cached_property
     def num_dst(self) -> int:
@@ -40,7 +40,7 @@ class Edges:
 
     @cached_property
     def runs(self) -> tuple[Tensor, Tensor]:
-        """Rows cut into runs of at most RUN edges: each run's first edge, each row's first run."""
+        """Runs of at most RUN edges: (first edge of each run, first run of each row)."""
         count = ((self.indptr.diff() + RUN - 1) // RUN).clamp(min=1)
         first = offsets(count)
         row = torch.arange(self.num_dst, device=count.device).repeat_interleave(count)
@@ -50,41 +50,41 @@ class Edges:
 
     @cached_property
     def hubs(self) -> tuple[Tensor, Edges] | None:
-        """Rows of more than HUB edges, and those edges: too many to add one by one in float32."""
+        """Rows with more than HUB edges, and their edges, which need a more exact sum."""
         if self.num_edges <= HUB:
             return None
         rows = (self.indptr.diff() > HUB).nonzero().squeeze(1)
         if rows.numel() == 0:
             return None
-        _, place = expand_rows(self.indptr.long(), rows)
+        _, position = expand_rows(self.indptr.long(), rows)
         indptr = offsets(self.indptr.diff()[rows]).to(self.col.dtype)
-        return rows, Edges(indptr, self.col[place], self.weight[place], self.num_src)
+        return rows, Edges(indptr, self.col[position], self.weight[position], self.num_src)
 
     @cached_property
     def among_targets(self) -> Edges:
-        """Those of the edges whose source is a target too."""
+        """The edges whose source is a target too."""
         inside = self.col < self.num_dst
-        place = inside.nonzero().squeeze(1)
+        position = inside.nonzero().squeeze(1)
         counts = offsets(inside.long())[self.indptr.long()].diff()
         indptr = offsets(counts).to(self.col.dtype)
-        return Edges(indptr, self.col[place], self.weight[place], self.num_dst)
+        return Edges(indptr, self.col[position], self.weight[position], self.num_dst)
 
     @cached_property
     def back_among_targets(self) -> Edges:
-        """`among_targets` seen from the sources: along them gradients stay in a batch."""
+        """`among_targets` transposed: the edges along which gradients stay inside a batch."""
         if "transposed" in self.__dict__:
             return self.transposed.some(0, self.num_dst)
         return self.among_targets.transposed
 
     def some(self, first: int, last: int) -> Edges:
-        """The edges of some rows."""
+        """The edges of the rows from `first` up to, but not including, `last`."""
         start, stop = self.indptr[[first, last]].tolist()
         indptr = self.indptr[first : last + 1] - start
         return Edges(indptr, self.col[start:stop], self.weight[start:stop], self.num_src)
 
     @cached_property
     def transposed(self) -> Edges:
-        """The same edges seen from the sources; gradients travel along it."""
+        """The transposed matrix, along which gradients flow back."""
         ends, order = torch.sort(self.col, stable=True)
         indptr = _starts(ends, self.num_src).to(ends.dtype)
         row, weight = self.row.index_select(0, order), self.weight.index_select(0, order)
@@ -93,7 +93,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a table, by node id, that nobody has read yet."""
+    """Rows of a table, by node id, that the first layer's kernel will gather itself."""
 
     table: Tensor  # [num_nodes, width] of any floating-point type
     ids: Tensor
@@ -101,18 +101,18 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The rows one layer writes. Everything here is row-wise; no edges."""
+    """What `GraphLayer.update` reads of the rows that a layer writes: row-wise data, no edges."""
 
     h: Tensor  # [num_dst, width] layer input
     h0: Tensor  # [num_dst, width] encoder output (GCNII reads it)
     degree: Tensor  # [num_dst] true in-degree, whatever was sampled
-    # [num_dst, agg_width + width] aggregate and h side by side, where a kernel has put them so
+    # [num_dst, agg_width + width] aggregate and h side by side, if a kernel has joined them
     joined: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Neighborhoods:
-    """Where a kernel finds every neighbour of a node, and the weights: a matrix by its factors."""
+    """The matrix in CSR form, weights as factors, for kernels that read every neighbour."""
 
     indptr: Tensor
     indices: Tensor
@@ -125,23 +125,24 @@ class Neighborhoods:
 class Block:
     """Edges from sources to targets. The first `num_dst` sources are the targets.
 
-    The block of a first layer may have all nodes as sources, so that its edges read features where
-    they are and no row is copied. `place` then says which sources are the targets.
+    The first layer's block may have all nodes as sources, so that its edges read features from the
+    feature table and no row is copied. `place` then says which sources are the targets.
 
-    `self_weight` is what a layer adds of a target's own row on top of its edges: the self-loops
-    of GCN live here, so samplers see real neighbours only and never sample a node away from itself.
+    `self_weight` is the weight of a target's own row, which a layer adds to the sum over its edges.
+    It holds the self-loops of GCN: samplers see real neighbours only, and a self-loop is never
+    sampled away.
     """
 
     src_ids: Tensor  # [num_src] global node ids
     edges: Edges
     degree: Tensor  # [num_dst]
     self_weight: Tensor | None = None  # [num_dst]
-    full: Block | None = None  # same targets, every neighbour; or, for a kernel,
-    every: Neighborhoods | None = None  # where they are
-    from_halo: Block | None = None  # same nodes, halo as targets: [halo, targets]
-    share: Tensor | None = None  # [num_dst] of a target's total weight, what these edges carry
+    full: Block | None = None  # same targets with every neighbour
+    every: Neighborhoods | None = None  # replaces `full` where a kernel reads all neighbours
+    from_halo: Block | None = None  # same nodes with the halo as targets: [halo, targets]
+    share: Tensor | None = None  # [num_dst] share of a target's total weight on these edges
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
-    place: Tensor | None = None  # [num_dst] of the targets among the sources; None: they come first
+    place: Tensor | None = None  # [num_dst] positions of the targets; None: they come first
 
     @cached_property
     def num_src(self) -> int:
@@ -160,7 +161,7 @@ class Block:
         return self.src_ids[self.num_dst :]
 
     def own(self, h: Tensor) -> Tensor:
-        """The targets' rows among the sources' rows."""
+        """Select the targets' rows from the sources' rows."""
         return h[: self.num_dst] if self.place is None else h.index_select(0, self.place)
 
     def targets(self, h: Tensor, h0: Tensor) -> Targets:
@@ -170,18 +171,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One training step's worth of graph."""
+    """The part of the graph that one training step sees."""
 
     input_ids: Tensor  # nodes whose features are read
     target_ids: Tensor  # nodes whose output is computed; the loss is taken on those that train
     blocks: tuple[Block, ...]  # input layer first
-    # [num_targets] what a node's loss counts if it trains; they add up. None: a mean.
+    # [num_targets] weight of each training node's loss in a sum; None: the loss is a mean
     loss_weight: Tensor | None = None
-    whole: bool = False  # all nodes in the order of their ids: features need no gathering
+    whole: bool = False  # the inputs are all nodes in the order of their ids: nothing to gather
 
     @property
     def num_inputs(self) -> int:
-        """Rows of features that are read; one that several edges read in place, as often."""
+        """Feature rows that are read; a row that edges read in place counts once per edge."""
         first = self.blocks[0] if self.blocks else None
         if first is None or first.place is None:
             return self.input_ids.numel()
@@ -189,17 +190,17 @@ class Batch:
 
     @property
     def num_edges(self) -> int:
-        """Edges of all layers, those of the optional views included."""
+        """Edges of all layers, including those of the optional views."""
         views = [v for b in self.blocks for v in (b, b.full, b.from_halo) if v is not None]
         return sum(view.edges.num_edges for view in views)
 
 
 def _starts(numbers: Tensor, n: int) -> Tensor:
-    """[n + 1] where each number below n, and what comes behind, begins among sorted ones."""
+    """[n + 1] position at which each number from 0 to n begins in a sorted list."""
     if numbers.device.type == "cpu":
         return offsets(torch.bincount(numbers, minlength=n))
     every = torch.arange(n + 1, dtype=numbers.dtype, device=numbers.device)
-    return torch.searchsorted(numbers, every)  # to count, the host would have to wait for a GPU
+    return torch.searchsorted(numbers, every)  # bincount would make the host wait for the GPU
 
 
 def offsets(counts: Tensor) -> Tensor:
@@ -208,7 +209,7 @@ def offsets(counts: Tensor) -> Tensor:
 
 
 def expand_rows(indptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Of all entries of some rows of a CSR: which of `rows` each is in, and where it stands."""
+    """For each entry of the given rows of a CSR: its index into `rows`, and its position."""
     count = indptr[rows + 1] - indptr[rows]
     start = offsets(count)
     row = torch.arange(rows.numel(), device=rows.device)
@@ -218,29 +219,29 @@ def expand_rows(indptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
-    """The halo as targets, some rows at a time: which, and their block [some of them, batch]."""
+    """Cut a view with the halo as targets into (slice of the halo, its block [slice, batch])."""
     num_halo, num_rest = view.num_dst, view.num_src - view.num_dst
     starts = range(0, num_halo, HALO_ROWS)
     bounds = view.edges.indptr[torch.tensor([*starts, num_halo])].tolist() if starts else []
     for number, start in enumerate(starts):
-        some = slice(start, min(start + HALO_ROWS, num_halo))
+        part = slice(start, min(start + HALO_ROWS, num_halo))
         if len(starts) == 1:
-            yield some, view
+            yield part, view
             return
-        first, last, rows = bounds[number], bounds[number + 1], some.stop - start
+        first, last, rows = bounds[number], bounds[number + 1], part.stop - start
         edges = Edges(
-            view.edges.indptr[start : some.stop + 1] - first,
+            view.edges.indptr[start : part.stop + 1] - first,
             view.edges.col[first:last] - (num_halo - rows),
             view.edges.weight[first:last],
             rows + num_rest,
         )
-        ids = torch.cat([view.src_ids[some], view.src_ids[num_halo:]])
-        share = None if view.share is None else view.share[some]
-        yield some, Block(ids, edges, view.degree[some], share=share)
+        ids = torch.cat([view.src_ids[part], view.src_ids[num_halo:]])
+        share = None if view.share is None else view.share[part]
+        yield part, Block(ids, edges, view.degree[part], share=share)
 
 
 def halo_reached(block: Block, threshold: int = 0) -> Tensor:
-    """The targets, and those of the halo with more than `threshold` edges from them."""
+    """The targets, and the halo nodes that more than `threshold` edges from targets reach."""
     if block.from_halo is None:
         return block.dst_ids
     reached = block.from_halo.edges.indptr.diff() > threshold

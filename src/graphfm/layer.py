@@ -1,4 +1,4 @@
-"""A graph layer, cut in two where estimators step in."""
+"""A graph layer in two halves, `aggregate` and `update`; estimators act between them."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -14,9 +14,9 @@ from graphfm.norm import BatchNorm
 class GraphLayer(nn.Module, ABC):
     """dropout -> aggregate -> update, where update ends in norm -> residual -> activation."""
 
-    # `aggregate` is just `kernels.weighted_sum`, so one kernel may do it with what surrounds it.
+    # `aggregate` is just `kernels.weighted_sum`, so kernels may fuse it with other operations.
     sums: ClassVar[bool] = False
-    # `update` reads aggregate and own row side by side (`Targets.joined`) where they are given so.
+    # `update` can read aggregate and own row from one joined tensor (`Targets.joined`).
     joins: ClassVar[bool] = False
 
     def __init__(
@@ -32,7 +32,7 @@ class GraphLayer(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.in_width, self.agg_width, self.out_width = in_width, agg_width, out_width
-        self.message_width = 0  # width of what `aggregate` makes of each source first, if anything
+        self.message_width = 0  # width of the messages that `aggregate` computes per source
         self.dropout = nn.Dropout(dropout)  # on the input, once, before both halves
         self.norm = BatchNorm(out_width) if batch_norm else None
         self.residual = residual and in_width == out_width

@@ -16,12 +16,12 @@ NodesPerLayer = Annotated[
     tuple[int, ...], Setting("Nodes drawn for a layer: one number, or one per layer.")
 ]
 NormalizeRows = Annotated[
-    bool, Setting("Scale what was drawn to the true total of each row of the matrix.")
+    bool, Setting("Scale the sampled weights of each matrix row to the row's true total.")
 ]
 Parts = Annotated[int, Setting("Parts that the graph is cut into.")]
 PartsPerBatch = Annotated[int, Setting("Parts in a step.")]
 Partition = Annotated[Literal["metis", "random"], Setting("How the graph is cut.")]
-EdgeDrop = Annotated[float, Setting("Share of the edges that are left out of a step.")]
+EdgeDrop = Annotated[float, Setting("Share of the edges that a step leaves out at random.")]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
 ExactFirstHop = Annotated[
     bool, Setting("Aggregate raw features once, before training, where the network allows it.")
@@ -40,16 +40,19 @@ StartWithFeatures = Annotated[
 WholeGradient = Annotated[bool, Setting("Do not scale the gradients of neighbours by beta.")]
 Partial = Annotated[
     Literal["rescaled", "sum"],
-    Setting("How the part of a neighbour's neighbourhood that a batch sees is used."),
+    Setting("How to use the part of a neighbour's neighbourhood that a batch sees."),
 ]
 Threshold = Annotated[
-    int, Setting("Move a neighbour only if it reads more than so many nodes of the batch.")
+    int, Setting("Update a neighbour only if it has more than this many neighbours in the batch.")
 ]
-SaintSubgraph = Annotated[Literal["node", "edge", "walk"], Setting("What subgraphs are drawn by.")]
+SaintSubgraph = Annotated[
+    Literal["node", "edge", "walk"],
+    Setting("What is drawn to make a subgraph: nodes, edges or walks."),
+]
 SaintBudget = Annotated[int, Setting("Nodes, edges or walks drawn for a subgraph.")]
 WalkLength = Annotated[int, Setting("Steps of a random walk.")]
 Coverage = Annotated[
-    int, Setting("How often the graph is drawn over beforehand, to estimate the chances.")
+    int, Setting("Passes over the graph before training, to estimate sampling probabilities.")
 ]
 ShadowSubgraph = Annotated[Literal["khop", "pagerank"], Setting("What a subgraph consists of.")]
 ShadowDepth = Annotated[int, Setting("khop: steps from the target.")]

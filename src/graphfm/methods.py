@@ -72,7 +72,7 @@ def vr_gcn(
     batch_size: setting.BatchSize = 512,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
-    """VR-GCN: all neighbours as they were last seen, and a sample of how they changed."""
+    """VR-GCN: past rows of all neighbours, plus a sampled estimate of how they changed."""
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
     return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
 
@@ -80,7 +80,7 @@ def vr_gcn(
 def fastgcn(
     *, nodes_per_layer: setting.NodesPerLayer = (2000,), batch_size: setting.BatchSize = 512
 ) -> Method:
-    """FastGCN: nodes for each layer, drawn by importance once for all who read them."""
+    """FastGCN: nodes drawn for each layer by importance, shared by all that read them."""
     return Method(LayerSampler(nodes_per_layer=nodes_per_layer, batch_size=batch_size))
 
 
@@ -90,7 +90,7 @@ def ladies(
     batch_size: setting.BatchSize = 512,
     normalize_rows: setting.NormalizeRows = True,
 ) -> Method:
-    """LADIES: nodes for each layer, drawn among the neighbours of the layer above."""
+    """LADIES: nodes drawn for each layer among the neighbours of the layer above."""
     return Method(
         LayerSampler(
             nodes_per_layer=nodes_per_layer,
@@ -107,7 +107,7 @@ def mvs_gcn(
     batch_size: setting.BatchSize = 512,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
-    """MVS-GCN: training nodes by the size of their gradients, neighbours as at a snapshot."""
+    """MVS-GCN: training nodes drawn by gradient norm; past rows for their neighbours."""
     sampler = MinimalVarianceSampler(
         nodes_per_layer=nodes_per_layer, batch_size=batch_size, dependent=True, every_neighbor=True
     )
@@ -121,7 +121,7 @@ def graphsaint(
     walk_length: setting.WalkLength = 2,
     coverage: setting.Coverage = 50,
 ) -> Method:
-    """GraphSAINT: random subgraphs, corrected for who is in them how often."""
+    """GraphSAINT: random subgraphs, corrected for how often they contain each node."""
     return Method(
         SaintSampler(subgraph=subgraph, budget=budget, walk_length=walk_length, coverage=coverage)
     )
@@ -135,7 +135,7 @@ def shadow(
     budget: setting.ShadowBudget = 20,
     batch_size: setting.BatchSize = 512,
 ) -> Method:
-    """SHADOW: a small subgraph around every target; depth of the network apart from its size."""
+    """SHADOW: a small subgraph around every target, whatever the depth of the network."""
     return Method(
         ShadowSampler(
             subgraph=subgraph, depth=depth, fanout=fanout, budget=budget, batch_size=batch_size
@@ -149,7 +149,7 @@ def cluster_gcn(
     parts_per_batch: setting.PartsPerBatch = 4,
     partition: setting.Partition = "metis",
 ) -> Method:
-    """Cluster-GCN: parts of the graph as if there were nothing else."""
+    """Cluster-GCN: parts of the graph, without their edges to the rest."""
     return Method(
         ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition, halo=False)
     )
@@ -164,7 +164,7 @@ def gas(
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
-    """GNNAutoScale: parts of the graph; neighbours outside are read as they were last seen."""
+    """GNNAutoScale: parts of the graph; neighbours outside are read from histories."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
     sampler = ClusterSampler(
         parts=parts,
@@ -189,7 +189,7 @@ def graphfm_ob(
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
-    """GraphFM-OB: GNNAutoScale, where the batch also moves the memory of its neighbours."""
+    """GraphFM-OB: GNNAutoScale, where a batch also updates the histories of its neighbours."""
     estimator = HaloHistory(
         beta=beta,
         partial=partial,
@@ -212,7 +212,7 @@ def graphfm_delta(
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
-    """GraphFM-delta (ours): neighbours outside are computed from sums kept up to date."""
+    """GraphFM-delta (ours): neighbours outside are computed from aggregates kept up to date."""
     estimator = HaloDifference(compensate=compensate, exact_first_hop=exact_first_hop)
     return Method(
         ClusterSampler(parts=parts, parts_per_batch=parts_per_batch, how=partition), estimator
@@ -220,12 +220,12 @@ def graphfm_delta(
 
 
 def sign(*, batch_size: setting.BatchSize = 512) -> Method:
-    """SIGN: features of each hop computed once, then rows alone. A network of its own."""
+    """SIGN: features of each hop are computed once. It has its own network (sign)."""
     return Method(RowSampler(batch_size=batch_size))
 
 
 def sgc(*, batch_size: setting.BatchSize = 512) -> Method:
-    """SGC: features carried over all hops once, then one matrix. A network of its own."""
+    """SGC: features are carried over all hops once. It has its own network (sgc)."""
     return Method(RowSampler(batch_size=batch_size))
 
 

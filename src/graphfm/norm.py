@@ -1,4 +1,4 @@
-"""Batch norm, and the modes in which batch norm and dropout take part in a pass."""
+"""Batch norm, and contexts that set how batch norm and dropout act in a forward pass."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from torch.nn.functional import batch_norm
 
 
 class BatchNorm(nn.Module):
-    """`nn.BatchNorm1d` that also trains on a batch of one row, or of none."""
+    """`nn.BatchNorm1d` that also trains on a batch of one row or of no rows."""
 
     running_mean: Tensor
     running_var: Tensor
@@ -37,7 +37,7 @@ class BatchNorm(nn.Module):
         """Normalise at most one row: its variance is zero, where torch would raise an error."""
         mean: Tensor = x.sum(0)
         with torch.no_grad():
-            step = self.momentum * x.size(0)  # no row, nothing learned
+            step = self.momentum * x.size(0)  # 0 without rows: the statistics stay
             self.running_mean.lerp_(mean, step)
             self.running_var.lerp_(torch.zeros_like(mean), step)
         out: Tensor = (x - mean) * self.eps**-0.5 * self.weight + self.bias

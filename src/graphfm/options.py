@@ -1,4 +1,4 @@
-"""How a setting is declared: once, by an annotation with its type and its help, and a default.
+"""Settings are declared once, by an annotation with type and help text, and a default.
 
     Fanout = Annotated[tuple[int, ...], Setting("Neighbours sampled per node.")]
 
@@ -28,10 +28,10 @@ SUPPORTED = "int, float, str, bool, Literal, a tuple of one of them, or one of t
 
 @dataclass(frozen=True)
 class Setting:
-    """What an annotation says of a setting beside its type."""
+    """The help text and the upper limit that an annotation gives a setting."""
 
     help: str
-    most: int | None = None  # a larger value is taken for a slip of the keyboard
+    most: int | None = None  # a larger value is refused as a typing mistake
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Kind:
 
     @property
     def expected(self) -> str:
-        """The values in words."""
+        """Describe the values in words."""
         if self.choices and not self.many:
             return one_of(self.choices)
-        return f"{SEVERAL[self.base]} with commas between" if self.many else ONE[self.base]
+        return f"{SEVERAL[self.base]} separated by commas" if self.many else ONE[self.base]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Option:
         return value
 
     def parse(self, text: str) -> Any:
-        """The value that a text on the command line stands for; ValueError if for none."""
+        """Parse a text from the command line; raises ValueError if it is not a value."""
         if self.kind.many:
             return tuple(self._parse_one(part.strip()) for part in text.split(","))
         return self._parse_one(text)
@@ -125,7 +125,7 @@ def options_in(owner: Callable[..., Any]) -> dict[str, Option]:
 
 
 def check_choices(settings: Any) -> None:
-    """Refuse a dataclass of settings in which a field has none of its declared choices."""
+    """Refuse a settings dataclass with a field whose value is not among its choices."""
     for name, option in options_in(type(settings)).items():
         if option.kind.choices and not option.kind.many:
             option.check(getattr(settings, name))
@@ -145,13 +145,13 @@ def settle(given: dict[str, Any], options: Mapping[str, Option], owner: str) -> 
 
 
 def one_of(names: Sequence[object]) -> str:
-    """a, b or c."""
+    """Join names for a sentence: a, b or c."""
     *others, last = map(str, names)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def as_text(value: Any) -> str:
-    """A default as help texts show it."""
+    """Format a default value for a help text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

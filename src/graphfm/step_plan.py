@@ -1,7 +1,7 @@
-"""What a training step will do, decided once before the first step and read by every part.
+"""The plan of a training step, made once before the first step and read by every part.
 
 `training.plan_step` makes the plan. The sampler, the estimator, the trainer, the memory plan and
-the bench's floor read it; nothing of it changes while a training runs.
+the bench's floor read it; it does not change while a training runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, kw_only=True)
 class StepPlan:
-    """The decisions behind a step. The defaults are a plain step: exact, copied, not captured."""
+    """How a step runs. The defaults are a plain step: no kernels, no first hop, no tables."""
 
     num_layers: int = 0
     device: torch.device = CPU
@@ -42,7 +42,7 @@ class StepPlan:
         return self.not_captured is None
 
     def explain(self) -> list[str]:
-        """Say in words what runs where, what is captured, and why not where it is not."""
+        """Describe in words what runs where, and why a step is not captured if it is not."""
         return [
             f"device: {self.device.type}",
             f"kernels: {'Triton, where an operation has a kernel' if self.kernels else 'PyTorch'}",

@@ -75,7 +75,7 @@ def test_a_network_of_its_own_is_brought_along_and_any_other_refused(name):
         if (name, backbone) in TRAINS:
             assert Run.make(method=name, backbone=backbone).backbone == backbone
         else:
-            with pytest.raises(InputError, match=f"method {name} is a network of its own .* leave"):
+            with pytest.raises(InputError, match=f"method {name} has its own network .* leave"):
                 Run.make(method=name, backbone=backbone)
 
 

@@ -372,5 +372,5 @@ def test_a_bad_beta_is_refused(beta):
 
 
 def test_a_bad_start_is_refused():
-    with pytest.raises(InputError, match="start is warm; expected fresh"):
+    with pytest.raises(InputError, match="start is warm; expected one of fresh"):
         make_method("graphfm-ib", start="warm")

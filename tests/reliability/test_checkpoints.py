@@ -86,7 +86,7 @@ def test_an_edited_number_is_found_out(kept):
 def test_json_that_is_no_object_is_said_to_be_none(kept, caplog, text):
     (kept.folder / "3.json").write_text(text)
     assert number_of(kept) == 2
-    assert "3.json cannot be used (expected a JSON object, and" in caplog.text
+    assert "3.json cannot be used (expected a JSON object with" in caplog.text
 
 
 def test_one_without_its_tensors_is_passed_over(kept):
@@ -117,7 +117,7 @@ def test_one_that_the_training_refuses_is_damaged(kept, caplog):
             raise ValueError("it does not fit")
 
     assert kept.newest(refuse_three).record["number"] == 2
-    assert "3.json cannot be used (it does not fit); trying the one before" in caplog.text
+    assert "3.json cannot be used (it does not fit); trying the previous one" in caplog.text
     kept.write(ROWS, {"number": 4})
     assert names(kept) == ["2.json", "2.safetensors", "4.json", "4.safetensors"]
 
@@ -128,13 +128,13 @@ def test_the_one_before_is_spoken_of_where_there_is_one(kept, caplog):
     assert kept.newest() is None
     assert kept.is_empty
     assert [line.split("; ")[1] for line in caplog.messages] == [
-        "trying the one before", "starting from the beginning",
+        "trying the previous one", "starting from the beginning",
     ]  # fmt: skip
 
 
 def test_one_of_another_format_is_refused(kept, monkeypatch):
     monkeypatch.setattr("graphfm.checkpointing.store.FORMAT", 2)
-    with pytest.raises(InputError, match="it is of format 1; this program writes 2; go on with"):
+    with pytest.raises(InputError, match="it has format 1; this program reads 2; continue with"):
         kept.newest()
 
 

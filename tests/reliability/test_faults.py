@@ -58,7 +58,7 @@ def test_without_a_checkpoint_a_run_starts_from_the_beginning(stopped, whole, gr
     shutil.rmtree(stopped / "checkpoints")
     resume(stopped, graph)
     assert caplog.messages == [
-        f"there is no checkpoint in {stopped} that can be used; training starts from the beginning"
+        f"there is no usable checkpoint in {stopped}; training starts from the beginning"
     ]
     assert differences(whole, stopped) == []
 
@@ -111,7 +111,7 @@ def test_a_graph_that_changed_is_refused_and_the_run_left_alone(make_graph, tmp_
 
 
 def test_a_run_of_a_graph_in_memory_asks_for_it(stopped):
-    with pytest.raises(InputError, match="in memory; in Python: resume"):
+    with pytest.raises(InputError, match="in memory; continue in Python: resume"):
         resume(stopped)
 
 
@@ -121,8 +121,8 @@ def test_other_versions_and_threads_are_said(stopped, graph, caplog):
     config["versions"]["torch"], config["machine"]["threads"] = "1.0", 64
     path.write_text(json.dumps(config))
     resume(stopped, graph)
-    assert f"began with torch 1.0 and goes on with {torch.__version__}" in caplog.text
-    assert "began with threads 64 and goes on with 1: last bits may differ" in caplog.text
+    assert f"began with torch 1.0 and continues with {torch.__version__}" in caplog.text
+    assert "began with threads 64 and continues with 1: last bits may differ" in caplog.text
 
 
 def test_a_run_that_is_finished_is_read(whole, graph):
@@ -156,12 +156,12 @@ def test_a_run_that_is_not_is_refused_there_without_talk_of_another_folder(
     with pytest.raises(InputError) as caught:
         resume(stopped, graph)
     assert str(caught.value) == (
-        f"cannot write to {stopped}: Read-only file system; see to it that you may"
+        f"cannot write to {stopped}: Read-only file system; check its permissions"
     )
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is no run: it has no config.json"):
+    with pytest.raises(InputError, match="is not a run: it has no config.json"):
         resume(tmp_path)
 
 
@@ -211,7 +211,9 @@ def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(RunFolder, "on_epoch", full)
-        with pytest.raises(InputError, match="No space left.*then: graphfm train --resume"):
+        with pytest.raises(
+            InputError, match="No space left.*then continue: graphfm train --resume"
+        ):
             train(graph, out=tmp_path / "run", checkpoint_every="3steps", device="cpu", **OPTIONS)
     resume(tmp_path / "run", graph)
     assert differences(whole, tmp_path / "run") == []
@@ -220,11 +222,11 @@ def test_a_disk_that_is_full_for_good_ends_with_a_line_and_a_way_on(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system; see who may"),
+        (OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system; check the perm"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "features.bin"),
-         "No such file or directory \\(features.bin\\); see to that"),
-        (OSError(errno.EIO, os.strerror(errno.EIO)), "Input/output error; see to that"),
-        (TimeoutError("the disk is away"), "the disk is away; see to that"),
+         "No such file or directory \\(features.bin\\); resolve that"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), "Input/output error; resolve that"),
+        (TimeoutError("the disk is away"), "the disk is away; resolve that"),
     ],
 )  # fmt: skip
 def test_an_error_of_the_system_is_reported_as_what_it_was(
@@ -238,7 +240,9 @@ def test_an_error_of_the_system_is_reported_as_what_it_was(
         return real(self, seeds)
 
     monkeypatch.setattr(Trainer, "step", fail)
-    with pytest.raises(InputError, match=said + ".*; then: graphfm train --resume") as caught:
+    with pytest.raises(
+        InputError, match=said + ".*; then continue: graphfm train --resume"
+    ) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     assert "cannot write" not in str(caught.value)
 
@@ -294,8 +298,8 @@ def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, 
     with pytest.raises(InputError) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     assert str(caught.value) == (
-        "weights or losses are not finite in epoch 3, first of layer 2 of 3 in step 8 (the run is "
-        "kept as it was at its last checkpoint before that); lower lr, or set clip"
+        "weights or losses are not finite in epoch 3, first in layer 2 of 3, step 8 (the last "
+        "checkpoint before that is kept); lower lr, or set clip"
     )
     newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert newest.record["training"]["touched"]["steps"] == 6
@@ -314,15 +318,15 @@ def test_the_search_for_the_layer_is_announced(graph, tmp_path, monkeypatch, cap
         train(graph, out=tmp_path / "run", checkpoint_every="2steps", device="cpu", **OPTIONS)
     before, after = caplog.messages[-2:]
     assert before == (
-        "weights or losses are not finite in epoch 3: to find the layer that broke first, steps "
-        "up to there are taken once more"
+        "weights or losses are not finite in epoch 3: repeating the steps up to there "
+        "to find the layer that broke first"
     )
     assert after == "continuing after epoch 1, step 6"
 
 
 def test_without_a_folder_the_layer_is_named_too(graph, monkeypatch):
     broken_at(7, monkeypatch)
-    with pytest.raises(InputError, match="in epoch 3, first of layer 2 of 3 in step 8; lower lr"):
+    with pytest.raises(InputError, match="in epoch 3, first in layer 2 of 3, step 8; lower lr"):
         train(graph, device="cpu", **OPTIONS)
 
 
@@ -335,7 +339,7 @@ def test_an_encoder_is_named_as_such(graph, monkeypatch):
         return real(self, seeds)
 
     monkeypatch.setattr(Trainer, "step", step)
-    with pytest.raises(InputError, match="the loss is nan in epoch 1, first of the encoder in"):
+    with pytest.raises(InputError, match="the loss is nan in epoch 1, first in the encoder, step"):
         train(graph, device="cpu", backbone="gcnii", epochs=2)
 
 
@@ -349,7 +353,7 @@ def test_a_layer_that_breaks_beyond_the_batch_is_named():
     masks = {f"{split}_mask": ids % 3 == i for i, split in enumerate(("train", "val", "test"))}
     star = Graph.from_edges(edges, x, ids % 3, undirected=True, **masks)
     options = {"layers": 3, "hidden": 64, "dropout": 0.0, "parts": 6, "partition": "random"}
-    with pytest.raises(InputError, match="first of layer 1 of 3"):
+    with pytest.raises(InputError, match="first in layer 1 of 3"):
         train(star, backbone="gcn", method="gas", epochs=3, device="cpu", **options)
 
 
@@ -399,7 +403,7 @@ def test_a_search_without_a_folder_is_interrupted_too(graph, monkeypatch):
         train(graph, device="cpu", **OPTIONS)
 
 
-OVERFLOW = "the squares of the gradients are beyond float32, and weights would not move in epoch"
+OVERFLOW = "the squares of the gradients are too large for float32, so weights stop moving in epoch"
 
 
 def scaled(graph, factor):
@@ -430,7 +434,7 @@ def test_no_checkpoint_is_written_of_squares_that_overflow(graph, tmp_path, monk
     monkeypatch.setattr(Trainer, "step", step_and_overflow)
     with pytest.raises(InputError) as caught:
         train(graph, out=tmp_path / "run", checkpoint_every="1steps", device="cpu", **OPTIONS)
-    assert str(caught.value).startswith(f"{OVERFLOW} 3 (the run is kept as it was at its last")
+    assert str(caught.value).startswith(f"{OVERFLOW} 3 (the last checkpoint before that is kept")
     newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert newest.record["training"]["touched"]["steps"] == 6
 

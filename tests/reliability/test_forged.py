@@ -102,7 +102,7 @@ def write(run, tensors, record):
 def check_passed_over(run, whole, graph, caplog):
     resume(run, graph)
     assert "3.json cannot be used" in caplog.text
-    assert "trying the one before" in caplog.text
+    assert "trying the previous one" in caplog.text
     assert differences(whole, run) == []
 
 
@@ -143,7 +143,7 @@ def test_what_is_not_used_leaves_no_trace(stopped, graph, caplog):
     Checkpointer(kept, identity_of(config)).restore(trainer, Progress(prepare_seconds=0.0))
     assert "3.json cannot be used" in caplog.text
     assert "starting from the beginning" in caplog.text
-    assert "the one before" not in caplog.text
+    assert "the previous one" not in caplog.text
     here, there = state.tensors_of(trainer), state.tensors_of(new)
     assert all(torch.equal(here[name], there[name]) for name in {**here, **there})
     assert state.numbers_of(trainer) == state.numbers_of(new)

@@ -26,7 +26,7 @@ def test_one_signal_leaves_a_checkpoint_to_go_on_from(tmp_path, number, code):
     command.kill(number)
     assert command.wait() == code, command.err
     assert command.err.splitlines()[-1] == (
-        "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
+        "graphfm: interrupted; to continue: graphfm train --resume run; its best model so far: "
         "graphfm evaluate run"
     )
     assert command.out == ""
@@ -45,7 +45,7 @@ def test_a_second_signal_ends_at_once_and_the_last_checkpoint_is_whole(tmp_path)
     command.kill(signal.SIGINT)
     command.kill(signal.SIGINT)
     assert command.wait() == 130, command.err
-    assert "to go on: graphfm train --resume run" in command.err.splitlines()[-1]
+    assert "to continue: graphfm train --resume run" in command.err.splitlines()[-1]
     resumed = Command(tmp_path, "train", "--resume", "run", "--checkpoint-every", "0")
     assert resumed.until(lambda: "continuing after epoch" in resumed.err)
     resumed.kill(signal.SIGTERM)

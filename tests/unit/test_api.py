@@ -28,7 +28,7 @@ def test_a_model_moves_to_a_graph_it_has_not_seen(make_graph):
 
 def test_a_graph_with_other_features_is_refused(make_graph):
     model = graphfm.train(make_graph(), epochs=1).model
-    with pytest.raises(InputError, match="5 features per node, the model was trained on 7"):
+    with pytest.raises(InputError, match="5 features per node, but the model was trained on 7"):
         model.predict(make_graph(num_features=5))
 
 

@@ -1,4 +1,4 @@
-"""Backbones: the networks, as stacks of layers. A new one is a file here and a line below.
+"""Backbones: the networks, as stacks of layers. A new one needs a file here and a line below.
 
 Imported by: `methods`, `training` and every later room.
 May import: every earlier room, estimators and before.
@@ -28,8 +28,8 @@ BACKBONES: Mapping[str, type[Backbone]] = {
 
 
 def make_backbone(name: str, in_width: int, out_width: int, **options: Any) -> Backbone:
-    """A backbone by name, with the settings of its `Settings` class as keywords."""
-    kind: Any = BACKBONES[name]  # each takes a Settings class of its own
+    """Make a backbone by name, with the settings of its `Settings` class as keywords."""
+    kind: Any = BACKBONES[name]  # each has its own Settings class
     backbone: Backbone = kind(in_width, out_width, kind.Settings(**options))
     return backbone
 

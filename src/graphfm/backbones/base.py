@@ -26,7 +26,7 @@ Layers = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class DepthSettings:
-    """What every backbone can be told."""
+    """The settings of every backbone."""
 
     layers: Layers = 2
 
@@ -37,7 +37,7 @@ class DepthSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenSettings(DepthSettings):
-    """What a backbone with hidden rows can be told."""
+    """The settings of a backbone with hidden rows."""
 
     hidden: Annotated[int, Setting("Width of hidden rows.", most=1 << 20)] = 128
     dropout: Annotated[float, Setting("Share of hidden values dropped in training.")] = 0.5
@@ -56,7 +56,7 @@ class HiddenSettings(DepthSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(HiddenSettings):
-    """What a backbone of equal layers, one after the other, can be told."""
+    """The settings of a backbone that is a stack of equal layers."""
 
     residual: Annotated[
         bool, Setting("Add a layer's input to its output, where both have the same width.")
@@ -87,7 +87,7 @@ class Backbone(nn.Module):
         return Adjacency.mean(graph)
 
     def features(self, graph: Graph) -> Tensor:
-        """[num_nodes, width] what the network reads of each node, on the graph's device."""
+        """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
     @property
@@ -98,10 +98,10 @@ class Backbone(nn.Module):
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
 
     def calibrate(self, graph: Graph) -> None:
-        """Take from the training graph what the layers need to know of it, once."""
+        """Compute statistics of the training graph that the layers need, once."""
 
     def walk(self, first: T, output: Callable[[int, GraphLayer, T], T]) -> list[T]:
-        """Go through the layers, from the encoder's rows on; returns what `joined` reads.
+        """Apply the layers in order to the encoder's rows; returns what `joined` reads.
 
         `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
         code loops over layers: training, inference, the refresh of histories and the measurement
@@ -128,7 +128,7 @@ class Backbone(nn.Module):
         return out
 
     def joined(self, rows: Sequence[Tensor]) -> Tensor:
-        """What `decode` reads: the last rows, beside them those of earlier layers if it joins."""
+        """What `decode` reads: the last rows, joined with those of all layers if it reads them."""
         number = rows[-1].size(0)  # a layer's targets are the first of what it reads
         return torch.cat([h[:number] for h in rows], dim=1) if len(rows) > 1 else rows[-1]
 
@@ -136,7 +136,7 @@ class Backbone(nn.Module):
 def stack(
     make_layer: Callable[..., GraphLayer], in_width: int, out_width: int, settings: Settings
 ) -> list[GraphLayer]:
-    """Layers from features to classes; the last is bare: no norm, no residual, no activation."""
+    """Layers from features to classes; the last has no norm, residual or activation."""
     last = settings.layers - 1
     widths = [in_width, *[settings.hidden] * last, out_width]
     return [

@@ -19,9 +19,11 @@ from graphfm.options import Setting
 
 @dataclass(frozen=True, kw_only=True)
 class GCNSettings(Settings):
+    """The settings of `GCN`."""
+
     diagonal: Annotated[
         float,
-        Setting("How much of the matrix's diagonal is added to it (Cluster-GCN)."),
+        Setting("Factor of the matrix's diagonal that is added to the matrix (Cluster-GCN)."),
     ] = 0.0
 
     def __post_init__(self) -> None:
@@ -52,7 +54,7 @@ class GCNLayer(GraphLayer):
 
 
 class GCN(Backbone):
-    """Each node's row blended with its neighbours', weighted by degree. Simple and fast."""
+    """Averages each node's row with its neighbours', weighted by degree. Simple and fast."""
 
     Settings = GCNSettings
 

@@ -1,4 +1,4 @@
-"""GCNII (Chen et al., 2020): deep GCNs by an initial residual and an identity mapping."""
+"""GCNII (Chen et al., 2020): deep GCNs with initial residuals and identity mappings."""
 
 import math
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from graphfm.options import Setting
 
 @dataclass(frozen=True, kw_only=True)
 class GCNIISettings(Settings):
+    """The settings of `GCNII`."""
+
     layers: Layers = 4
     alpha: Annotated[float, Setting("Weight of the encoder's output in every layer.")] = 0.1
     theta: Annotated[
@@ -64,7 +66,7 @@ class GCNIILayer(GraphLayer):
 
 
 class GCNII(Backbone):
-    """A GCN that can be many layers deep: every layer sees the encoded features again."""
+    """A GCN that can be many layers deep: every layer reads the encoded features again."""
 
     Settings = GCNIISettings
     reads_h0 = True

@@ -1,4 +1,4 @@
-"""A network that ignores the edges: what the features alone can tell."""
+"""A network that ignores the edges, as a baseline."""
 
 from torch import Tensor, nn
 
@@ -24,7 +24,7 @@ class DenseLayer(nn.Module):
 
 
 class MLP(Backbone):
-    """No graph at all: the score to beat."""
+    """A multilayer perceptron on the features alone: the baseline that a graph should beat."""
 
     def __init__(self, in_width: int, out_width: int, settings: Settings = Settings()) -> None:
         widths = [in_width, *[settings.hidden] * (settings.layers - 1)]

@@ -19,7 +19,7 @@ from graphfm.options import Setting
 
 AGGREGATORS = ("mean", "max", "min", "std")
 SCALERS = ("identity", "amplification", "attenuation")
-SMALLEST_VARIANCE = 1e-5  # below it rounding is all there is, and the deviation is zero
+SMALLEST_VARIANCE = 1e-5  # a smaller one is rounding error, and the deviation is set to zero
 
 
 def _check_names(what: str, got: Sequence[str], known: Sequence[str]) -> None:
@@ -30,6 +30,8 @@ def _check_names(what: str, got: Sequence[str], known: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PNASettings(Settings):
+    """The settings of `PNA`."""
+
     aggregators: Annotated[tuple[str, ...], Setting("Some of mean,max,min,std.")] = ("mean", "max")
     scalers: Annotated[tuple[str, ...], Setting("Some of identity,amplification,attenuation.")] = (
         "identity",
@@ -97,7 +99,7 @@ class PNALayer(GraphLayer):
 class TransformingPNALayer(PNALayer):
     """sum over aggregators a and scalers s of W'_as s(d_v) a(relu(W_as h_u) : u in N_v), + W_2 h_v.
 
-    This is the layer of GNNAutoScale's code. What it aggregates is no linear map of the rows.
+    This is the layer of GNNAutoScale's code. Its aggregate is not a linear map of the rows.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class PNA(Backbone):
 
 
 def aggregate(name: str, h: Tensor, block: Block) -> Tensor:
-    """One aggregator of the rows along the edges."""
+    """Apply one aggregator to the rows along the edges."""
     if name == "max":
         return segment_max(h, block)
     if name == "min":

@@ -30,14 +30,14 @@ class SAGELayer(GraphLayer):
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
         if targets.joined is not None:
             return self.product(targets.joined, self.weight, self.bias, targets)
-        # elsewhere two products rather than a copy of both rows
+        # Two products are cheaper than a copy that joins both rows.
         of_neighbors, of_self = self.weight.chunk(2, dim=1)
         out = torch.addmm(linear(agg, of_neighbors, self.bias), targets.h, of_self.t())
         return self.finish(out, targets)
 
 
 class SAGE(Backbone):
-    """Each node's own row beside the mean of its neighbours'. A good first choice."""
+    """Combines each node's row with the mean of its neighbours'. A good first choice."""
 
     def __init__(self, in_width: int, out_width: int, settings: Settings = Settings()) -> None:
         layers = stack(SAGELayer, in_width, out_width, settings)

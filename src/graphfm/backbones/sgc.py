@@ -9,10 +9,10 @@ from graphfm.data.matrix.hops import hops
 
 
 class SGC(Backbone):
-    """A GCN with nothing between its layers: features carried over all hops once, one matrix.
+    """A GCN without activations: features are carried over all hops once, then multiplied once.
 
-    A^K X W + b, A the symmetrically normalised adjacency with self-loops. `layers` is the number
-    of hops K.
+    A^K X W + b, where A is the symmetrically normalised adjacency with self-loops. `layers` is the
+    number of hops K.
     """
 
     Settings = DepthSettings

@@ -11,7 +11,7 @@ from graphfm.norm import BatchNorm
 
 
 class HopLayers(nn.Module):
-    """[X W_0, AX W_1, ..., A^K X W_K] of rows in which the hops lie side by side."""
+    """Computes [X W_0, AX W_1, ..., A^K X W_K] from rows that hold all hops side by side."""
 
     def __init__(self, in_width: int, out_width: int, num_hops: int) -> None:
         super().__init__()
@@ -24,11 +24,12 @@ class HopLayers(nn.Module):
 
 
 class SIGN(Backbone):
-    """Hops of features computed once, then a network over rows: no neighbours in training.
+    """Features of each hop are computed once; training then needs no neighbours.
 
     ReLU([X W_0, AX W_1, ..., A^K X W_K]) W: the paper's formula, for the powers of one matrix A,
     the symmetrically normalised adjacency without self-loops. `layers` is the number of hops K.
-    All of it is the decoder: inference then holds hidden rows of one chunk of nodes, not of all.
+    The whole network is the decoder, so that inference holds hidden rows of one chunk of nodes
+    instead of all nodes.
     """
 
     Settings = HiddenSettings

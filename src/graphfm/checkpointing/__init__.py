@@ -1,4 +1,4 @@
-"""Checkpoints: what a training must keep to continue after it was stopped, when, and where.
+"""Checkpoints: the state a training needs to continue, when it is written, and where.
 
 Imported by: `runs` and every later room.
 May import: every earlier room, training and before.

@@ -44,8 +44,8 @@ FORM: schema.Form = {  # of the record beside a checkpoint's tensors
 class Checkpointer:
     """Writes a checkpoint between two steps when one is due, and stops the training on request.
 
-    `identity` is what must be the same for a checkpoint to belong to this training. Times are taken
-    from a clock that never jumps.
+    A checkpoint belongs to this training only if its `identity` is equal. Times are taken from the
+    monotonic clock.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Checkpointer:
         self.checkpoints, self.identity = checkpoints, identity
         self.interval, self.shall_stop = interval or Interval(), shall_stop
         self.cost, self._since, self._steps = 0.0, time.monotonic(), 0
-        self._stopping, self._pace = False, GpuSync(torch.device("cpu"))
+        self._stopping, self._gpu_sync = False, GpuSync(torch.device("cpu"))
 
     def restore(self, trainer: Trainer, progress: Progress) -> None:
         """Continue from the newest usable checkpoint, or start from the beginning."""
@@ -76,16 +76,16 @@ class Checkpointer:
             steps = past["touched"]["steps"]
             log.info("continuing after epoch %d, step %d", len(progress.records), steps)
         self._since, self._steps = time.monotonic(), trainer.touched["steps"]
-        self._pace = GpuSync(trainer.graph.device, self._steps)
+        self._gpu_sync = GpuSync(trainer.graph.device, self._steps)
 
     def is_due(self, trainer: Trainer) -> bool:
         """True if a checkpoint is due or a stop was requested. The GPU then has no step pending."""
         steps = trainer.touched["steps"]
-        self._pace.keep(steps)
+        self._gpu_sync.keep(steps)
         self._stopping, seconds = self.shall_stop(), time.monotonic() - self._since
         due = self.interval.is_due(seconds, steps - self._steps, self.cost)
         if due or self._stopping:
-            self._pace.wait()
+            self._gpu_sync.wait()
             return True
         return False
 
@@ -96,7 +96,7 @@ class Checkpointer:
             raise TrainingStopped(kept)
 
     def finish(self, trainer: Trainer, progress: Progress) -> None:
-        """Keep the state at the end: histories are a part of what was learned."""
+        """Write the final state: the histories are part of what was learned."""
         if not self.interval.never:
             self._write(trainer, progress)
             self.checkpoints.keep_last()
@@ -105,7 +105,7 @@ class Checkpointer:
         """Write a checkpoint. On a full disk the previous one stays, and training continues."""
         started, tensors = time.monotonic(), state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
-        if broken := state.impossible(tensors):  # training cannot recover from that
+        if broken := state.impossible(tensors):  # training cannot recover from it
             epoch = len(progress.records) + (trainer.position is not None)
             raise _not_finite(broken, epoch)
         record = {
@@ -151,7 +151,7 @@ class Checkpointer:
 
 
 def _agree(past: Mapping[str, Any], most: int) -> bool:
-    """True if so many steps fit so many epochs, each of one step to `most` steps (0: any)."""
+    """True if the steps fit the epochs, each of 1 to `most` steps (0: no limit)."""
     epochs, now = int(past["epochs"]), int(past["steps"] or 0)
     before = int(past["touched"]["steps"]) - now  # in epochs that ended
     if most and (now > most or before > epochs * most):
@@ -172,7 +172,7 @@ def _not_finite(name: str, epoch: int) -> NonFiniteError:
 
 
 def _with_defaults(training: Any) -> Any:
-    """A record of an earlier version has no numbers of the estimator: none kept any then."""
+    """Add what the records of earlier versions lack: the numbers of the estimator."""
     return {"estimator": {}, **training} if isinstance(training, dict) else training
 
 
@@ -182,12 +182,12 @@ def checked_progress(saved: Mapping[str, Any], settings: Training) -> Progress:
     found.restore(saved)
     numbers = [record.epoch for record in found.records]
     if numbers != list(range(1, min(len(numbers), settings.epochs) + 1)):
-        raise ValueError("its epochs are not counted from 1 to where it stands")
+        raise ValueError("its epochs are not numbered from 1 without gaps")
     due = [record for record in found.records if record.epoch % settings.eval_every == 0]
     if any(record.val is None for record in due):
-        raise ValueError("an epoch that was due has no validation score")
+        raise ValueError("an epoch that was due for evaluation has no validation score")
     if found.best is None and found.is_over(settings):
-        raise ValueError("it is at its end, and has no best epoch")
+        raise ValueError("its training is finished, but it has no best epoch")
     return found
 
 

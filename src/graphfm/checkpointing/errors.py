@@ -1,4 +1,4 @@
-"""How checkpointing ends a training: a checkpoint of another run, a request to stop."""
+"""The errors of checkpointing: a checkpoint of another run, a request to stop."""
 
 from graphfm.errors import InputError
 
@@ -6,7 +6,7 @@ from graphfm.errors import InputError
 class ForeignCheckpointError(InputError):
     """A checkpoint is intact but belongs to another program or another run.
 
-    It is refused, where a damaged checkpoint is skipped.
+    It stops the training, while a damaged checkpoint is skipped.
     """
 
 

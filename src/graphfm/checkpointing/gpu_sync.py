@@ -1,17 +1,17 @@
-"""How far a program may run ahead of its GPU."""
+"""Limit how far the host runs ahead of the GPU."""
 
 import time
 
 import torch
 
-SECONDS = 1.0
+SECONDS = 1.0  # between two waits, about
 
 
 class GpuSync:
-    """Waits for the GPU about once a second, so that clocks tell of steps that were taken.
+    """Waits for the GPU about once a second, so that measured times belong to finished steps.
 
-    A GPU is given work and does it later; minutes of it may be waiting. A wait at every step would
-    leave it idle, one in a second costs nothing that can be measured.
+    The host queues work faster than the GPU does it, and the queue may grow to minutes. A wait at
+    every step would leave the GPU idle; one per second has no measurable cost.
     """
 
     def __init__(self, device: torch.device, steps: int = 0) -> None:
@@ -19,7 +19,7 @@ class GpuSync:
         self._steps, self._since, self._stride = steps, time.monotonic(), 1
 
     def keep(self, steps: int) -> None:
-        """So many steps were given out."""
+        """Wait if the last wait was about a second ago; `steps` have been queued in all."""
         taken = steps - self._steps
         if taken >= self._stride:
             self.wait()
@@ -28,6 +28,6 @@ class GpuSync:
             self._steps, self._since = steps, now
 
     def wait(self) -> None:
-        """Until everything is done that was given out."""
+        """Wait until the GPU has finished all queued work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

@@ -24,11 +24,11 @@ class _Broken(Exception):  # noqa: N818
 
 
 class _Enough(Exception):  # noqa: N818
-    """The search is over: the fault did not come again, or a stop was requested."""
+    """The search is over: the fault did not occur again, or a stop was requested."""
 
 
 class _UpTo(Callback):
-    """Ends a training with a given epoch."""
+    """Ends a training after a given epoch."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
@@ -56,7 +56,7 @@ def first_broken(
         with _watched(trainer.backbone, check):
             fit(trainer, [_UpTo(epoch)], checkpointer)
     except _Broken as broken:
-        return f", first of {broken} in step {trainer.touched['steps']}"
+        return f", first in {broken}, step {trainer.touched['steps']}"
     except (_Enough, NonFiniteError):
         pass
     return ""
@@ -64,15 +64,15 @@ def first_broken(
 
 @contextmanager
 def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
-    """Check what every layer produces, as long as the context lasts."""
+    """Check the output of every layer while the context lasts."""
     hooks = [
-        module.register_forward_hook(partial(_look_at, check, name))
+        module.register_forward_hook(partial(_check_output, check, name))
         for name, module in (("the encoder", backbone.encode), ("the decoder", backbone.decode))
     ]
     number = len(backbone.layers)
     for depth, layer in enumerate(backbone.layers, start=1):
         name = f"layer {depth} of {number}"
-        layer.update = _looking(layer.update, check, name)  # type: ignore[method-assign]
+        layer.update = _checked(layer.update, check, name)  # type: ignore[method-assign]
         layer.affine = lambda: None  # type: ignore[method-assign]  # so that no row bypasses `update`
     try:
         yield
@@ -83,14 +83,14 @@ def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
             hook.remove()
 
 
-def _looking(update: Callable[..., Tensor], check: Check, name: str) -> Callable[..., Tensor]:
-    def looked_at(*given: Any) -> Tensor:
+def _checked(update: Callable[..., Tensor], check: Check, name: str) -> Callable[..., Tensor]:
+    def checked_update(*given: Any) -> Tensor:
         rows = update(*given)
         check(name, rows)
         return rows
 
-    return looked_at
+    return checked_update
 
 
-def _look_at(check: Check, name: str, module: nn.Module, given: Any, rows: Tensor) -> None:
+def _check_output(check: Check, name: str, module: nn.Module, given: Any, rows: Tensor) -> None:
     check(name, rows)

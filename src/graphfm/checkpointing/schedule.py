@@ -9,40 +9,40 @@ from dataclasses import dataclass
 from graphfm.errors import InputError
 
 SECONDS = 45.0  # with the writing and a slow step, less than a minute is lost
-SHARE = 0.04  # of the time, at most, goes into checkpoints
-SHORT, LONG = 1e-3, 1e9  # less, or more, is a slip of the keyboard
+SHARE = 0.04  # largest share of the time that goes into checkpoints
+SHORT, LONG = 1e-3, 1e9  # less or more is taken for a typing mistake
 FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\+?\d+)?) *(s|seconds?|steps?)?")
 
 
 @dataclass(frozen=True)
 class Interval:
-    """After so many seconds or steps. By default seconds, more where writing takes long."""
+    """Seconds or steps between checkpoints; by default 45 seconds, more if writing takes long."""
 
     seconds: float | None = None
     steps: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> Interval:
-        """'auto', '30' or '30s' (seconds), '500 steps', or '0' for never but when it is stopped."""
+        """Parse 'auto', '30' or '30s' (seconds), '500 steps', or '0' (only when interrupted)."""
         if text == "auto":
             return cls()
         found = FORM.fullmatch(text.strip())
         if found is None:
             raise InputError(
                 f"checkpoint-every is {text!r}; expected seconds (30), steps (500steps), auto, or "
-                "0 for none but when it is interrupted"
+                "0 (write one only when interrupted)"
             )
         if not float(found[1]) < LONG:
             raise InputError(
-                f"checkpoint-every is {text!r}; expected less than a billion; 0 is for none but "
-                "when it is interrupted"
+                f"checkpoint-every is {text!r}; expected less than a billion; 0 writes one only "
+                "when interrupted"
             )
         number, unit = float(found[1]), found[2] or "s"
         if not unit.startswith("step"):
             if 0 < number < SHORT:
                 raise InputError(
-                    f"checkpoint-every is {text!r}; expected a millisecond (0.001) or more; 0 is "
-                    "for none but when it is interrupted"
+                    f"checkpoint-every is {text!r}; expected a millisecond (0.001) or more; 0 "
+                    "writes one only when interrupted"
                 )
             return cls(seconds=number)
         if number != int(number):
@@ -56,10 +56,11 @@ class Interval:
 
     @property
     def never(self) -> bool:
+        """True if a checkpoint is written only when the training is interrupted."""
         return self.seconds == 0 or self.steps == 0
 
     def is_due(self, seconds: float, steps: int, cost: float) -> bool:
-        """Since the last checkpoint, which took `cost` seconds."""
+        """True if a checkpoint is due, `seconds` and `steps` after the last, which took `cost`."""
         if self.never:
             return False
         if self.steps is not None:
@@ -67,7 +68,7 @@ class Interval:
         return seconds >= self.wait(cost)
 
     def wait(self, cost: float) -> float:
-        """Seconds between checkpoints."""
+        """Seconds between checkpoints if writing one takes `cost` seconds."""
         if self.steps is not None:
             return math.inf
         return max(SECONDS, cost / SHARE) if self.seconds is None else self.seconds

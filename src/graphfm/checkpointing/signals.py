@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask a training to stop; asked twice, it stops at once."""
+"""Ctrl-C and SIGTERM stop a training at the next step; a second signal stops it immediately."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SAID = b"graphfm: stopping at the next step; once more stops at once\n"
+SAID = (
+    b"graphfm: stopping at the next step; press Ctrl-C again to stop immediately (the last "
+    b"checkpoint is kept)\n"
+)
 
 
 class StopSignal:
-    """While a block of code runs, says whether a signal came; the second one interrupts it.
+    """True after a signal came while the context was active; a second signal interrupts it.
 
-    A signal that was ignored before, as `nohup` and scripts want it, stays ignored.
+    A signal that was ignored before, for instance by `nohup`, stays ignored.
     """
 
     def __init__(self) -> None:
@@ -27,7 +30,7 @@ class StopSignal:
         return self.number is not None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # nobody else gets signals
+        if threading.current_thread() is threading.main_thread():  # only it may set handlers
             heard = [n for n in SIGNALS if signal.getsignal(n) != signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._note) for number in heard}
         return self
@@ -43,10 +46,10 @@ class StopSignal:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.number is not None:
-            for each in self._before:  # a third would not even be heard
+            for each in self._before:  # a third signal ends the process
                 signal.signal(each, signal.SIG_DFL)
             raise KeyboardInterrupt
         self.number = number
-        shown = b"\n" if os.isatty(2) else b""  # behind the bar, or the ^C
-        with suppress(OSError):  # whoever listened may have been interrupted too
-            os.write(2, shown + SAID)  # not print: it may be what was interrupted
+        shown = b"\n" if os.isatty(2) else b""  # after the progress bar or ^C
+        with suppress(OSError):  # the reader of stderr may be gone
+            os.write(2, shown + SAID)  # `print` may be what was interrupted

@@ -1,7 +1,7 @@
-"""Everything that the next step of a trainer depends on: the state of every part, by name.
+"""The state that the next step of a trainer depends on, by name.
 
 Each part owns its state (`state_dict`, `load_state_dict`). This module gives the tensors of all
-parts names in one file, and refuses a file that an equal trainer cannot have written.
+parts names in one file, and refuses a file that does not fit the trainer.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from graphfm.errors import InputError
 from graphfm.training.trainer import Trainer
 
 Read = Callable[[str], Tensor]
-ADAM = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a parameter
-MOST_STEPS = 1 << 24  # Adam counts steps in float32, which goes no further
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # Adam's state of a parameter
+MOST_STEPS = 1 << 24  # Adam counts steps in float32, which cannot count further
 FINITE = (-schema.MOST, schema.MOST)
-RANGES = {  # smallest and largest number in tensors of such names
+RANGES = {  # smallest and largest number allowed in tensors whose names match
     "weights.*": FINITE,
     "best.*": FINITE,
     "totals": FINITE,
@@ -30,7 +30,7 @@ RANGES = {  # smallest and largest number in tensors of such names
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
     "sampler.*": (0, 1),  # probabilities
 }
-FORM: schema.Form = {  # of `numbers_of`
+FORM: schema.Form = {  # the form of what `numbers_of` returns
     "epochs": schema.whole(),
     "lr": [schema.real(0)],
     "steps": schema.maybe(schema.whole(1)),
@@ -41,7 +41,7 @@ FORM: schema.Form = {  # of `numbers_of`
 
 
 class SavedPart(Mapping[str, Tensor]):
-    """The tensors of one part in a checkpoint; each is read when it is asked for."""
+    """The tensors of one part in a checkpoint; each is read on access."""
 
     def __init__(self, read: Read, prefix: str, names: Iterable[str]) -> None:
         self.read, self.prefix, self.names = read, prefix, tuple(names)
@@ -65,7 +65,7 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def numbers_of(trainer: Trainer) -> dict[str, Any]:
-    """What is not worth a tensor, as JSON values."""
+    """The state that is not in tensors, as JSON values."""
     return {
         "epochs": trainer.schedule.last_epoch,
         "lr": [float(group["lr"]) for group in trainer.optimizer.param_groups],
@@ -77,9 +77,9 @@ def numbers_of(trainer: Trainer) -> dict[str, Any]:
 
 
 def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
-    """Bring a new trainer to where an equal one was when it was saved.
+    """Load a saved state into a new trainer with the same settings.
 
-    Tables are filled in place, one after the other: nothing is held twice.
+    Tables are filled in place, one after the other, so that none is in memory twice.
     """
     with torch.no_grad():
         for prefix, part in trainer.parts().items():
@@ -97,9 +97,9 @@ def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
 def check(
     trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any], *, evaluated: bool
 ) -> None:
-    """Refuse what an equal trainer cannot have saved; `evaluated`: with the best weights so far.
+    """Refuse a saved state that does not fit this trainer. The trainer is not changed.
 
-    The trainer stays as it is, and tensors are read one after the other. `saved` has its `FORM`.
+    `evaluated` means that the best weights so far are saved too. `saved` must have its `FORM`.
     """
     expected, steps = _expected(trainer, saved, evaluated), saved["touched"]["steps"]
     if strange := set(names) ^ expected.keys():
@@ -112,17 +112,19 @@ def check(
                 f"{like.dtype} {list(like.shape)}"
             )
         if name.startswith("random."):
-            torch.Generator(trainer.graph.device).set_state(value)  # raises if it is no state
+            torch.Generator(trainer.graph.device).set_state(
+                value
+            )  # raises if it is not a valid state
         if impossible({name: value}):
-            raise InputError(f"{name} has numbers that it cannot have")
+            raise InputError(f"{name} has numbers outside its range")
         if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, MOST_STEPS):
             raise InputError(f"{name} is {float(value):g}; this training has taken {steps} steps")
 
 
 def impossible(tensors: Mapping[str, Tensor]) -> str | None:
-    """The first tensor with numbers that it cannot have, or None. Waits for the device.
+    """The first tensor with NaN, Inf or a number outside its range, or None. Waits for the GPU.
 
-    Histories may fill a device, so nothing as large as them is allocated on the way.
+    Histories may fill the device, so this allocates nothing of their size.
     """
     bounded = {
         name: bounds
@@ -148,7 +150,7 @@ def _of_parts(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _expected(trainer: Trainer, saved: Mapping[str, Any], evaluated: bool) -> dict[str, Tensor]:
-    """A tensor like each one that a checkpoint must have."""
+    """For each tensor that a checkpoint must have, one of the same shape and type."""
     if len(saved["lr"]) != len(trainer.optimizer.param_groups):
         raise InputError("it does not fit this training: lr")
     if (saved["age"] is None) != (trainer.ages is None):
@@ -184,6 +186,6 @@ def _restore_optimizer(trainer: Trainer, read: Read, lr: list[float]) -> None:
 def _restore_schedule(trainer: Trainer, saved: Mapping[str, Any]) -> None:
     epochs, rates = saved["epochs"], [float(rate) for rate in saved["lr"]]
     schedule = trainer.schedule.state_dict()
-    # One more than steps: at 1 torch warns that it has seen no step of the optimizer.
+    # One more than the true count: at 1 torch warns that the optimizer has taken no step.
     schedule |= {"last_epoch": epochs, "_step_count": epochs + 2, "_last_lr": rates}
     trainer.schedule.load_state_dict(schedule)

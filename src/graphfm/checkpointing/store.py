@@ -1,4 +1,4 @@
-"""States of a training in files: written beside and renamed, checked before they are used."""
+"""Checkpoint files: written under another name and renamed, verified before they are used."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from graphfm.files import (
 )
 from graphfm.memory import is_out_of_memory
 
-FORMAT = 1  # raise it when a state of the same form would mean something else
-KEPT = 2
+FORMAT = 1  # to be raised when the meaning of a state of the same form changes
+KEPT = 2  # checkpoints in a folder
 MALFORMED = (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 log = logging.getLogger("graphfm")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One that was found whole."""
+    """A checkpoint whose files are complete and unchanged."""
 
     tensors: Path
     record: Mapping[str, Any]
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
-        """Its tensors: `keys()`, `get_tensor(name)`."""
+        """Open the file of tensors, for `keys()` and `get_tensor(name)`."""
         try:
             with safe_open(self.tensors, framework="pt") as stream:
                 yield stream
@@ -50,18 +50,18 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The last two states in a folder: `3.safetensors`, and `3.json` with all that is no tensor.
+    """The last two checkpoints in a folder: `3.safetensors`, and `3.json` with all other state.
 
-    The JSON comes last, and holds the digest of the tensors and its own: what is killed while it
-    writes leaves the one before, and what was changed since is known by it.
+    The JSON is written last and holds the digest of the tensors and its own. So a process that is
+    killed while it writes leaves the previous checkpoint, and later changes are detected.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._rejected = set[int]()  # since they were found damaged
+        self._rejected = set[int]()  # numbers of checkpoints that cannot be used
 
     def write(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
-        """Keep a state, and of those before it the last. An OSError leaves these as they were."""
+        """Write a checkpoint and keep the previous one; an OSError leaves the old ones."""
         make_folder(self.folder)
         number = max(self._numbers("*"), default=0) + 1
         path = self._path(number, "safetensors")
@@ -73,18 +73,18 @@ class CheckpointStore:
             with atomic_path(self._path(number, "json")) as unfinished:
                 unfinished.write_text(json.dumps({"state": state, "sha256": _digest(state)}))
         except BaseException as error:
-            whole = self._path(number, "json").exists()  # a second signal came after the last file
+            whole = self._path(number, "json").exists()  # a signal came after the last file
             if isinstance(error, Exception) or not whole:
                 self._remove(number)
-            if isinstance(error, SafetensorError):  # its own word for a full disk
+            if isinstance(error, SafetensorError):  # its error for a full disk
                 raise disk_error(error) from None
             raise
         self._prune(KEPT)
 
     def newest(self, check: Callable[[Checkpoint], None] = lambda found: None) -> Checkpoint | None:
-        """The newest that is whole and that `check` lets pass; says which are not.
+        """The newest checkpoint that is complete and that `check` accepts, or None.
 
-        None where there is no such one.
+        Logs a warning for each one that cannot be used.
         """
         if not self.folder.is_dir():
             return None
@@ -103,23 +103,23 @@ class CheckpointStore:
                     raise
                 self._rejected.add(number)
                 reason = " ".join(str(error).split())[:200] or type(error).__name__
-                rest = "trying the one before" if left else "starting from the beginning"
+                rest = "trying the previous one" if left else "starting from the beginning"
                 log.warning("%s cannot be used (%s); %s", path, reason, rest)
         return None
 
     def clean(self) -> None:
-        """Remove what a process that was killed left behind, and what cannot be used."""
+        """Remove incomplete files that a killed process left behind."""
         if self.folder.is_dir():
             remove_unfinished(self.folder)
             for number in set(self._numbers("*.safetensors")) - set(self._numbers("*.json")):
                 self._remove(number)
 
     def keep_last(self) -> None:
-        """Remove all but the newest."""
+        """Remove all checkpoints except the newest."""
         self._prune(1)
 
     def remove(self) -> None:
-        """Remove them all, and the folder."""
+        """Remove all checkpoints and the folder."""
         if self.folder.is_dir():
             self._prune(0)
             remove_unfinished(self.folder)
@@ -127,37 +127,39 @@ class CheckpointStore:
 
     @property
     def is_empty(self) -> bool:
-        """Is there none that may be used?"""
+        """True if there is no checkpoint that may be used."""
         return self._rejected.issuperset(self._numbers("*.json"))
 
     def _read(self, number: int) -> Checkpoint:
         whole, path = read_json(self._path(number, "json")), self._path(number, "safetensors")
         if not isinstance(whole, dict) or not isinstance(whole.get("state"), dict):
-            raise ValueError("expected a JSON object, and one in it as its state")
+            raise ValueError("expected a JSON object with an object 'state'")
         state = whole["state"]
         check_file(path)
         if whole["sha256"] != _digest(state):
-            raise ValueError("its contents are not those that were written")
+            raise ValueError("its contents have changed since it was written")
         if state["format"] != FORMAT:
             raise ForeignCheckpointError(
-                f"it is of format {state['format']}; this program writes {FORMAT}; go on with the "
-                "version of graphfm that wrote it (config.json names it), or begin a new run"
+                f"it has format {state['format']}; this program reads {FORMAT}; continue with the "
+                "version of graphfm that wrote it (config.json names it), or start a new run"
             )
         if path.stat().st_size != state["tensors"]["bytes"]:
-            raise ValueError(f"{path.name} is cut short")
+            raise ValueError(f"{path.name} is truncated")
         if _sha256(path) != state["tensors"]["sha256"]:
-            raise ValueError(f"the contents of {path.name} are not those that were written")
+            raise ValueError(f"the contents of {path.name} have changed since it was written")
         return Checkpoint(path, state)
 
     def _prune(self, kept: int) -> None:
-        """Remove all that are damaged, and of the others all but the newest."""
+        """Remove all rejected checkpoints, and all but the newest `kept` of the others."""
         good = sorted(set(self._numbers("*")) - self._rejected)
         for number in self._rejected.union(good[: len(good) - kept]):
             self._remove(number)
 
     def _remove(self, number: int) -> None:
         with suppress(OSError):
-            self._path(number, "json").unlink(missing_ok=True)  # first: it vouches for the other
+            self._path(number, "json").unlink(
+                missing_ok=True
+            )  # first: without it the tensors do not count
             self._path(number, "safetensors").unlink(missing_ok=True)
 
     def _numbers(self, pattern: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The commands, and what becomes of an error."""
+"""The commands of `graphfm`, and how errors are reported."""
 
 import copy
 import logging
@@ -53,7 +53,7 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _with_verbosity(group: typer.Typer) -> typer.Typer:
-    """A copy of a group of commands, with -q and -v on each."""
+    """Copy a group of commands, and give each command -q and -v."""
     group = copy.copy(group)
     group.registered_commands = [copy.copy(command) for command in group.registered_commands]
     for command in group.registered_commands:
@@ -95,25 +95,25 @@ def main() -> None:
             if message is None:
                 raise
             _end(message, 2)
-        if code == 130:  # what some versions of typer make of Ctrl-C
+        if code == 130:  # some versions of typer return this after Ctrl-C
             _end("interrupted", heard.code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def entry() -> None:
-    """`main`, for a process of its own: while that ends, further signals change nothing."""
+    """Run `main` as a process; while the process ends, further signals are ignored."""
     try:
         try:
             main()
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
-    except KeyboardInterrupt as error:  # one more, while the first was being answered
+    except KeyboardInterrupt as error:  # a second signal, while the first was handled
         sys.exit(getattr(error, "code", 130))
 
 
 def _explain(error: Exception) -> str | None:
-    """What a user can do about it; None of a mistake of ours."""
+    """The message for a user's mistake; None for a bug of this program."""
     if isinstance(error, InputError):
         return str(error)
     if is_out_of_memory(error):
@@ -128,8 +128,8 @@ def _explain(error: Exception) -> str | None:
 
 
 def _bad_value(error: Exception) -> str | None:
-    """What an option got, and what it takes; None where typer does not tell."""
-    told = getattr(error.__cause__, "errors", None)  # pydantic's, of which typer drops the value
+    """The value that an option got, and what was expected; None if typer does not say."""
+    told = getattr(error.__cause__, "errors", None)  # pydantic has the value, typer drops it
     kind = next((words for sign, words in KINDS.items() if sign in str(error)), None)
     names = getattr(getattr(error, "param", None), "opts", None)
     if told is None or kind is None or not names:
@@ -140,6 +140,6 @@ def _bad_value(error: Exception) -> str | None:
 def _end(message: str, code: int) -> None:
     try:
         typer.echo("graphfm: " + " ".join(message.split()), err=True)
-    except OSError:  # nobody listens any more; nor is anything to be flushed at the exit
+    except OSError:  # stderr is closed; redirect it, or the flush at exit would fail too
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     sys.exit(code)

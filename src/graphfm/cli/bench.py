@@ -1,4 +1,4 @@
-"""graphfm bench"""
+"""The command `graphfm bench`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,9 +25,9 @@ def bench(
     suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
     case: Annotated[
         str | None,
-        typer.Option(help="Only the case with this dataset and name, or all that contain it."),
+        typer.Option(help="Run only the cases whose dataset and name contain this text."),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Epochs of each side, in turns.")] = REPEATS,
+    repeats: Annotated[int, typer.Option(help="Epochs to time on each side, in turns.")] = REPEATS,
     profile: Annotated[
         bool,
         typer.Option("--profile", help="Show where the time of a step goes instead."),
@@ -50,7 +50,7 @@ def bench(
     if repeats < 1:
         raise InputError(f"repeats is {repeats}; expected 1 or more")
     if profile and out is not None:
-        raise InputError("--profile keeps no folder; leave out --out, or use --json > FILE")
+        raise InputError("--profile writes no folder; leave out --out, or use --json > FILE")
     cases = _chosen(suite, case)
     if any(case.device == "cuda" for case in cases) and not torch.cuda.is_available():
         raise InputError(
@@ -68,7 +68,7 @@ def bench(
 
 def _chosen(suite: str, text: str | None) -> Sequence[Case]:
     cases = {f"{one.dataset} {one.name}": one for one in SUITES[suite]}
-    if text in cases:  # a whole name may be a part of others
+    if text in cases:  # a full name may be part of other names
         return [cases[text]]
     chosen = [one for name, one in cases.items() if text is None or text in name]
     if not chosen:
@@ -102,7 +102,7 @@ def _measure(
 
 
 def _profile(cases: Sequence[Case], json: bool) -> int:
-    """Print a table of each case as soon as it is there; return how many failed."""
+    """Print a table after each case; return how many failed."""
     graphs, num_failed = Graphs(), 0
     for one in cases:
         free_memory()

@@ -27,7 +27,7 @@ Root = Annotated[
         show_default="$GRAPHFM_DATA, or graphfm/data in the user's cache",
     ),
 ]
-TOLERANCE = 0.006  # of the printed shares of a split, which are rounded
+TOLERANCE = 0.006  # the published shares of splits are rounded
 
 datasets = typer.Typer(
     invoke_without_command=True,

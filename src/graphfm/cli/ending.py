@@ -1,4 +1,4 @@
-"""How a training ends on the command line: with a score, or with a line that says how to go on."""
+"""The end of a training on the command line: its score, or how to continue it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +19,18 @@ from graphfm.runs.run import Run
 
 @contextmanager
 def stoppable(out: Path, run: Run) -> Iterator[StopSignal]:
-    """A training in the folder `out` that signals may stop."""
+    """Let signals stop a training in the folder `out`, and say how to continue it."""
     stop_signal = StopSignal()
     try:
         yield stop_signal
     except (TrainingStopped, KeyboardInterrupt) as stop:
         lost = isinstance(stop, TrainingStopped) and not stop.kept
         code = None if stop_signal.number is None else 128 + stop_signal.number
-        raise Interrupted(_how_to_go_on(out, run, _before(out) if lost else ""), code) from None
+        raise Interrupted(_how_to_continue(out, run, _before(out) if lost else ""), code) from None
 
 
 def report(result: Result, json: bool) -> None:
-    """The score, for a person or a program."""
+    """Print the score, for a person or as JSON."""
     try:
         if json:
             print_json(result.to_json())
@@ -38,7 +38,7 @@ def report(result: Result, json: bool) -> None:
             typer.echo(_line(result))
     except OSError as error:
         raise InputError(
-            f"the training is finished, and its run is in {result.out}; its result could not be "
+            f"the training is finished and its run is in {result.out}, but its result could not be "
             f"printed: {error.strerror or error}"
         ) from None
 
@@ -57,13 +57,13 @@ def _line(result: Result) -> str:
 
 
 def _before(out: Path) -> str:
-    """What a run goes on from that could not be kept as it is."""
+    """Where a run continues from whose last checkpoint could not be written."""
     if CheckpointStore(out / CHECKPOINTS).is_empty:
         return " from the beginning"
-    return ", as of the checkpoint before"
+    return " from the checkpoint before"
 
 
-def _how_to_go_on(out: Path, run: Run, remark: str = "") -> str:
+def _how_to_continue(out: Path, run: Run, remark: str = "") -> str:
     if not (out / "config.json").is_file():
         return "interrupted before training began; nothing was written"
     method, backbone = run.named_method, run.named_backbone
@@ -71,4 +71,4 @@ def _how_to_go_on(out: Path, run: Run, remark: str = "") -> str:
     again = f" --method {method.name}{network}" if method.is_own else network
     model = (out / "model.safetensors").is_file()
     evaluate = f"; its best model so far: graphfm evaluate {out}{network}" if model else ""
-    return f"interrupted; to go on{remark}: graphfm train --resume {out}{again}{evaluate}"
+    return f"interrupted; to continue{remark}: graphfm train --resume {out}{again}{evaluate}"

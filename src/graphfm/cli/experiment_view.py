@@ -1,4 +1,4 @@
-"""An experiment while it runs: a live view on a terminal, else a line at least every 30 seconds."""
+"""Show a running experiment: live on a terminal, else a line at least every 30 seconds."""
 
 import logging
 import shutil
@@ -29,7 +29,7 @@ def terminal_width() -> int:
 
 
 class ExperimentView(Observer):
-    """Says a line for each cell, and one every 30 seconds while a cell runs."""
+    """Prints a line for each cell, and one every 30 seconds while a cell runs."""
 
     def __init__(self, what: str = "trainings", summarise: Summary = summary) -> None:
         self.what, self.summarise = what, summarise
@@ -89,7 +89,7 @@ class ExperimentView(Observer):
         return f"; about {duration(left)} left"
 
     def _tick(self) -> None:
-        """Say a line when a cell has been running for another 30 seconds."""
+        """Print a line when a cell has been running for another 30 seconds."""
         said_of, at = None, 0.0
         while not self._ended.wait(EVERY / 30):
             progress = self.progress
@@ -104,7 +104,7 @@ class ExperimentView(Observer):
 
 
 class LiveView(ExperimentView):
-    """What runs and how long it will take, below the lines or below the table as it stands."""
+    """Shows the running cell and the time left, below the printed lines or the table so far."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class LiveView(ExperimentView):
         return Group(Text("\n".join(shown), no_wrap=True, overflow="crop"), status)
 
     def _window(self, lines: list[str], height: int) -> list[str]:
-        """The header and as many rows as there is room for, around the one that runs."""
+        """The header and as many rows as fit, around the running one."""
         header, rows = lines[0], lines[1:]
         room = max(height - 1, 1)
         if len(rows) <= room or self.progress is None:
@@ -178,7 +178,7 @@ def experiment_view(
     summarise: Summary = summary,
     table: Callable[[], Table] | None = None,
 ) -> ExperimentView:
-    """The view that suits where stderr goes; `table` is shown live on a terminal."""
+    """A live view, with `table`, if stderr is a terminal; else plain lines."""
     if sys.stderr.isatty():
         return LiveView(what, summarise, table)
     return ExperimentView(what, summarise)

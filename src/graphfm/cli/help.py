@@ -1,4 +1,4 @@
-"""Help that fits 80 columns, and the options that every command has."""
+"""Help texts that fit 80 columns, and the options that every command has."""
 
 import functools
 import inspect
@@ -14,7 +14,9 @@ from graphfm.cli.output import set_verbosity
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print debug messages too.")]
 NAMES = 28  # columns for the names of options
-DEFAULT = re.compile(r"\[default: \((.*)\)\]")  # typer puts our own words into parentheses
+DEFAULT = re.compile(
+    r"\[default: \((.*)\)\]"
+)  # typer puts a default given as text into parentheses
 
 
 class Command(TyperCommand):
@@ -30,13 +32,13 @@ class Command(TyperCommand):
                 title = getattr(param, "rich_help_panel", None) or kind
                 text = DEFAULT.sub(r"[default: \1]", record[1])
                 panels.setdefault(title, []).append((_short(param, record[0]), text))
-        for title in sorted(panels, key=lambda name: name == "Options"):  # those are the last
+        for title in sorted(panels, key=lambda name: name == "Options"):  # it comes last
             with formatter.section(title):
                 formatter.write_dl(panels[title], col_max=NAMES)
 
 
 def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with -q and -v."""
+    """Add -q and -v to a command."""
     signature = inspect.signature(command, eval_str=True)
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -54,7 +56,7 @@ def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _short(param: Any, names: str) -> str:
-    """--[no-]batch-norm for a flag and its opposite."""
+    """Shorten a flag and its opposite to --[no-]batch-norm."""
     if not getattr(param, "secondary_opts", None):
         return names
     return f"--[no-]{param.opts[0].removeprefix('--')}"

@@ -1,4 +1,4 @@
-"""graphfm methods, backbones"""
+"""The commands `graphfm methods` and `graphfm backbones`."""
 
 import inspect
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from graphfm.methods import METHODS
 
 
 def methods(json: Json = False) -> None:
-    """List the ways to train: what a step sees of the graph."""
+    """List the training methods."""
     _print({name: inspect.getdoc(method) or "" for name, method in METHODS.items()}, json)
 
 

@@ -20,7 +20,7 @@ VALUES = {int: "N", float: "X", str: "NAME", bool: "YES"}
 
 
 def flag(name: str) -> str:
-    """batch_size -> --batch-size."""
+    """The flag of a setting: batch_size -> --batch-size."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -66,7 +66,7 @@ def with_settings(
 
 
 def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
-    """The settings that were given, in the types that the method and the backbone declare."""
+    """Parse the given settings to the types that the method and the backbone declare."""
     declared = {name: option.first for name, option in train_options(method, backbone).items()}
     return typed(texts, declared | {**backbone.options, **method.options})
 

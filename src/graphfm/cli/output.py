@@ -1,4 +1,4 @@
-"""What is printed where: results on stdout, all else on stderr."""
+"""Printing: results go to stdout, everything else to stderr."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ _quiet = False
 
 
 class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C or SIGTERM, and where that leaves the user; the code is that of the last signal."""
+    """Ctrl-C or SIGTERM ended a command; the message says how to continue."""
 
     def __init__(self, message: str = "", code: int | None = None) -> None:
         self.code = code
@@ -23,7 +23,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 def set_verbosity(*, quiet: bool = False, verbose: bool = False) -> None:
-    """Print only results and errors, or debug messages too."""
+    """Choose what is printed: only results and errors (quiet), or debug messages too (verbose)."""
     global _quiet
     if quiet and verbose:
         raise InputError("--quiet and --verbose were both given; give one of them")
@@ -33,24 +33,24 @@ def set_verbosity(*, quiet: bool = False, verbose: bool = False) -> None:
 
 
 def is_quiet() -> bool:
-    """True if only the result and errors are to be printed."""
+    """True if only results and errors are printed."""
     return _quiet
 
 
 def say(message: str) -> None:
-    """Tell a person, on stderr."""
+    """Print a message for a person to stderr, unless quiet."""
     if not _quiet:
         typer.echo(message, err=True)
 
 
 def print_json(record: Mapping[str, Any] | Sequence[Any]) -> None:
-    """The result, as the last line of stdout."""
+    """Print the result as one line of JSON to stdout."""
     sys.stderr.flush()
     typer.echo(json.dumps(record))
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Two aligned columns."""
+    """Print two aligned columns."""
     rows = list(rows)
     width = max(len(name) for name, _ in rows)
     for name, text in rows:

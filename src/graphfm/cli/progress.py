@@ -1,4 +1,4 @@
-"""How a training goes: a bar on a terminal, else a plain line at least every 30 seconds."""
+"""Progress of a training: a bar on a terminal, else a plain line at least every 30 seconds."""
 
 import math
 import sys
@@ -19,7 +19,7 @@ EVERY = 30.0  # seconds between lines, at most
 
 
 class Bars:
-    """Shown while a block of code runs, unless the user wants it quiet."""
+    """Progress bars that are shown while a block of code runs, unless --quiet was given."""
 
     progress: Progress
 
@@ -69,7 +69,7 @@ class ProgressLines(Callback):
 
     def __init__(self, training: Training, every: float = EVERY) -> None:
         self.training, self.every = training, every
-        self.line, self.val = "preparing", "-"  # of what was last heard
+        self.line, self.val = "preparing", "-"  # the latest line and validation score
         self.num_before, self.num_heard, self.said = 0, 0, True
         self.started = self.last = time.monotonic()
         self._end, self._lock = threading.Event(), threading.Lock()
@@ -87,7 +87,7 @@ class ProgressLines(Callback):
     ) -> None:
         self._end.set()
         self._thread.join()
-        if error is None and not self.said:  # the last epoch, wherever training stopped
+        if error is None and not self.said:  # the last epoch was not printed yet
             say(self.line)
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
@@ -111,7 +111,7 @@ class ProgressLines(Callback):
         self.said, self.last = True, time.monotonic()
 
     def _time_left(self, epoch: int) -> str:
-        """An upper bound: patience may end a training before its last epoch."""
+        """The time left, as an upper bound: patience may end a training earlier."""
         if epoch >= self.training.epochs:
             return ""
         spent = time.monotonic() - self.started
@@ -121,7 +121,7 @@ class ProgressLines(Callback):
         return f", at most {duration(math.ceil(seconds))} left"
 
     def _fill_silence(self) -> None:
-        """Say where the training is when an epoch takes longer than a line may be missing."""
+        """Print a line if an epoch takes longer than the time between lines."""
         while not self._end.wait(max(self.last + self.every - time.monotonic(), 0.01)):
             with self._lock:
                 if time.monotonic() - self.last >= self.every:
@@ -130,12 +130,12 @@ class ProgressLines(Callback):
 
 
 def progress_of(training: Training) -> ProgressBar | ProgressLines:
-    """What suits where stderr goes."""
+    """A bar if stderr is a terminal, else lines."""
     return ProgressBar(training.epochs) if sys.stderr.isatty() else ProgressLines(training)
 
 
 def duration(seconds: float) -> str:
-    """45 s, 12 min, 3 h 20 min."""
+    """Format seconds: 45 s, 12 min, 3 h 20 min."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

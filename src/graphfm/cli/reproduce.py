@@ -1,4 +1,4 @@
-"""graphfm recipes, graphfm reproduce"""
+"""The commands `graphfm recipes` and `graphfm reproduce`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from graphfm.runs.run import known_name
 
 
 def recipes(
-    table: Annotated[str | None, typer.Option(help="Those of one table alone.")] = None,
+    table: Annotated[str | None, typer.Option(help="List only the recipes of this table.")] = None,
     json: Json = False,
 ) -> None:
     """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one."""
@@ -47,10 +47,10 @@ def _paper(recipe: Recipe) -> str:
 def reproduce(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(TABLES) + ".")],
     datasets: Annotated[
-        str | None, typer.Option(help="Some of the table's datasets, with commas between.")
+        str | None, typer.Option(help="Some of the table's datasets, separated by commas.")
     ] = None,
     backbones: Annotated[
-        str | None, typer.Option(help="Some of the table's networks, with commas between.")
+        str | None, typer.Option(help="Some of the table's networks, separated by commas.")
     ] = None,
     seeds: Annotated[
         int | None,
@@ -58,11 +58,13 @@ def reproduce(
     ] = None,
     substitute: Annotated[
         str | None,
-        typer.Option(help="debian, or synthetic graphs of the datasets' shapes, in their place."),
+        typer.Option(
+            help="Use debian, or synthetic graphs of similar shape, instead of the datasets."
+        ),
     ] = None,
     scale: Annotated[
         float | None,
-        typer.Option(help="Of synthetic graphs; 1 is full size.", show_default="0.02"),
+        typer.Option(help="Scale of synthetic graphs; 1 is full size.", show_default="0.02"),
     ] = None,
     epochs: Annotated[
         int | None,
@@ -78,8 +80,8 @@ def reproduce(
 ) -> None:
     """Run a table of the paper and print it beside the paper's numbers.
 
-    A dataset that is not on this machine is a row that says so; without any, nothing is run.
-    The same command continues where an earlier one ended; a finished training is not run twice.
+    If a dataset is not on this machine, its rows say so; if none is, nothing is run.
+    Run the same command again to continue: finished trainings are not repeated.
     Exit code 1: a training failed.
     """
     plan = ReproductionPlan.make(

@@ -1,4 +1,4 @@
-"""graphfm evaluate, graphfm predict"""
+"""The commands `graphfm evaluate` and `graphfm predict`."""
 
 import csv
 import os
@@ -28,7 +28,7 @@ Dataset = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Backbone = Annotated[
     str | None,
-    typer.Option(help="For a run of your own backbone, its name again: package.module:Class."),
+    typer.Option(help="The backbone, if it is your own: package.module:Class."),
 ]
 
 
@@ -39,7 +39,7 @@ def evaluate(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Score the model of a run on its own graph, or on another."""
+    """Score the model of a run on its own graph, or on another one."""
     name, graph, model = _load(run, dataset, backbone, device)
     scores = model.evaluate(graph)
     if json:
@@ -63,8 +63,8 @@ def predict(
     """Write each node's predicted class and its probability as CSV.
 
     Columns: node, name, class, probability.
-    Of many labels per node, all above one half, joined by '|'.
-    The graph may be one the model has never seen.
+    With several labels per node, all labels above one half are written, joined by '|'.
+    The graph may be one that the model has never seen.
     """
     name, graph, model = _load(run, dataset, backbone, device)
     try:
@@ -91,8 +91,8 @@ def _load(
     if dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
         if settings.dataset.startswith("synthetic"):
             raise InputError(
-                f"{settings.dataset} is another graph on the {graph.device.type}: random numbers "
-                "differ between kinds of device; give the --device the run was trained on"
+                f"{settings.dataset} is another graph on {graph.device.type}: random numbers "
+                "differ between kinds of device; give the --device that the run was trained on"
             )
         say(f"graphfm: warning: {settings.dataset} has changed since the run was made")
     return dataset or settings.dataset, graph, model

@@ -1,4 +1,4 @@
-"""graphfm train --resume"""
+"""The command `graphfm train --resume`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,14 +20,14 @@ def go_on(
     own: Mapping[str, Any],
     others: Mapping[str, Any],
 ) -> None:
-    """Go on with a run; refuses `others`, options that were given though the run has its own.
+    """Continue a run. It has its own settings, so all `others` that were given are refused.
 
-    `own` are the method and the backbone, where the user names them again.
+    `own` are the method and the backbone, if the user gives them again.
     """
     for name, value in others.items():
         if value is not None:
             raise InputError(
-                f"--resume goes on with the settings of the run; leave out {flag(name)}"
+                f"--resume continues with the settings of the run; leave out {flag(name)}"
             )
     run, _ = read_config(path, method=own.get("method"), backbone=own.get("backbone"))
     run.require("method", "backbone")

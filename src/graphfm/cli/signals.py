@@ -1,4 +1,4 @@
-"""SIGTERM ends a command as Ctrl-C does, tidily and with a word on how to go on."""
+"""SIGTERM ends a command as Ctrl-C does, with a message on how to continue."""
 
 import signal
 import threading
@@ -7,21 +7,21 @@ from typing import Any, Self
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
     code = 128 + signal.SIGTERM
 
 
 class Heard:
-    """While a command runs; `code` is the one to end with after a signal.
+    """Turns SIGTERM into `Terminated` while a command runs; `code` is the exit code after a signal.
 
-    A SIGTERM that was ignored before stays ignored; so does a SIGINT, which Python sees to.
+    If SIGTERM was ignored before, it stays ignored. Python does the same for SIGINT.
     """
 
     code = 128 + signal.SIGINT
 
     def __enter__(self) -> Self:
-        here = threading.current_thread() is threading.main_thread()  # nobody else may ask
+        here = threading.current_thread() is threading.main_thread()  # only it may set handlers
         self._hears = here and signal.getsignal(signal.SIGTERM) != signal.SIG_IGN
         self._before: Any = signal.signal(signal.SIGTERM, self._note) if self._hears else None
         return self

@@ -1,4 +1,4 @@
-"""graphfm staleness"""
+"""The command `graphfm staleness`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +25,9 @@ def staleness(
     epochs: Annotated[int, typer.Option(help="Epochs of each training.")] = 15,
     lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    seeds: Annotated[int, typer.Option(help="Trainings of each method, seeds counting up.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(help="Trainings of each method, with consecutive seeds.")
+    ] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: Annotated[
         Path | None,

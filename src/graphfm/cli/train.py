@@ -1,4 +1,4 @@
-"""graphfm train"""
+"""The command `graphfm train`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -74,13 +74,13 @@ RecipeName = Annotated[
 ]
 Resume = Annotated[
     Path | None,
-    _option(RUN, "Go on with the run in this folder, with its own settings.", metavar="FOLDER"),
+    _option(RUN, "Continue the run in this folder, with its own settings.", metavar="FOLDER"),
 ]
 CheckpointEvery = Annotated[
     str | None,
     _option(
         RUN,
-        "Seconds (30), or steps (500steps), between checkpoints; 0: only when interrupted.",
+        "Seconds (30) or steps (500steps) between checkpoints; 0: only when interrupted.",
         "auto: less than a minute is lost",
         "TIME",
     ),
@@ -91,7 +91,7 @@ Explain = Annotated[
 
 
 def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
-    """`graphfm train`, with the options of the method and the backbone of the user's own."""
+    """Make `graphfm train`, with the options of the user's own method and backbone."""
     named = partial(train, own)
     named.__name__, named.__doc__ = train.__name__, train.__doc__  # type: ignore[attr-defined]
     return with_settings(named, train_options(*own.values()), FIRST)
@@ -114,8 +114,8 @@ def train(
 ) -> None:
     """Train a network on a graph and report its test score.
 
-    Without options: GraphSAGE on the graph of Debian's packages. The epoch with the best
-    validation score counts. Test nodes are looked at once, for that epoch.
+    Without options, it trains GraphSAGE on the graph of Debian's packages. The weights of the epoch
+    with the best validation score are kept; the test score is computed once, for that epoch.
     """
     interval = None if checkpoint_every is None else Interval.parse(checkpoint_every)
     what = {"dataset": dataset, "method": method, "backbone": backbone}
@@ -148,7 +148,7 @@ def _settled(
     device: str,
     base: Run | None = None,
 ) -> dict[str, Any]:
-    """Options as `Run.make` takes them: what was named, and settings in their declared types."""
+    """Options for `Run.make`: the names that were given, and the parsed settings."""
     recipe = {} if base is None else {"method": base.method, "backbone": base.backbone}
     names = {**recipe, **given}
     method = own.get("method") or choose_method(names.get("method", "full"))
@@ -171,7 +171,7 @@ def _train(
     if not explain:
         check_free(out or Path("runs") / "new")
     plan = foresee(run, device)
-    if plan is not None:  # else the graph has to tell how large it is
+    if plan is not None:  # otherwise its size is known only after loading
         _tell(plan, run)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
@@ -195,7 +195,7 @@ def _train(
             )
     finally:
         with suppress(OSError):
-            out.rmdir()  # nothing was written to it
+            out.rmdir()  # fails, as it should, if anything was written to it
     report(result, json)
 
 

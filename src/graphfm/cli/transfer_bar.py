@@ -1,4 +1,4 @@
-"""A progress bar per download and per step of preparation; silent without a terminal."""
+"""Progress bars for downloads and preparation, shown on a terminal only."""
 
 import sys
 
@@ -9,7 +9,7 @@ from graphfm.cli.progress import Bars
 
 
 class TransferBar(Bars):
-    """Bars on stderr, one per file or step."""
+    """Progress bars on stderr, one per file or step."""
 
     def __init__(self) -> None:
         self.progress = Progress(

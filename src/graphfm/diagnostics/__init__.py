@@ -1,4 +1,4 @@
-"""Diagnostics: how far a method's estimates are from the exact values, such as of gradients.
+"""Diagnostics: measure how far a method's gradients are from the exact ones.
 
 Imported by: `experiments`, `cli`.
 May import: every earlier room, recipes and before.

@@ -1,4 +1,4 @@
-"""How far mini-batch gradients are from the full-batch gradient of the same weights."""
+"""Measure how far mini-batch gradients are from the full-batch gradient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graphfm.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class LayerGradient:
-    """Of one part of the network, means over batches."""
+    """The gradient error of one part of the network, as means over batches."""
 
     name: str  # "encode", "layer 1", ..., "decode"
     relative: float  # ||batch - full|| / ||full||
@@ -33,10 +33,10 @@ class LayerGradient:
 
 
 def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGradient]:
-    """Compare the gradient of each batch of an epoch (or of so many batches) with the exact one.
+    """Compare the gradients of an epoch's batches, or of `batches` batches, with the exact one.
 
-    Every batch meets the histories as they are now. Dropout is off, on both sides. Nothing is
-    changed: weights, their `.grad`, histories, batch norm and random states are as before.
+    Every batch reads the current histories, and dropout is off on both sides. No state is changed:
+    weights, their `.grad`, histories, batch norm and random states are as before.
     """
     if batches is not None and batches < 1:
         raise InputError(f"batches is {batches}; expected 1 or more")
@@ -81,7 +81,7 @@ def _batches(trainer: Trainer, number: int | None) -> Iterator[Batch]:
 
 
 def _gradients(loss: Tensor, groups: dict[str, Sequence[nn.Parameter]]) -> dict[str, Tensor]:
-    """The gradient of each group, all its parameters in one row of double precision."""
+    """The gradient of each group of parameters, as one vector in double precision."""
     parameters = list(chain.from_iterable(groups.values()))
     found = iter(torch.autograd.grad(loss, parameters, materialize_grads=True))
     return {
@@ -91,14 +91,14 @@ def _gradients(loss: Tensor, groups: dict[str, Sequence[nn.Parameter]]) -> dict[
 
 
 def _compare(found: Tensor, exact: Tensor) -> tuple[float, float]:
-    """Relative error and cosine."""
+    """Relative error and cosine of a gradient against the exact one."""
     size, sizes = float(exact.norm()), float(exact.norm() * found.norm())
     return ratio(float((found - exact).norm()), size), float(found @ exact) / sizes if sizes else 0
 
 
 @contextmanager
 def _as_in_training(trainer: Trainer) -> Iterator[None]:
-    """Training mode without noise; afterwards modes and random states are as they were."""
+    """Set training mode without noise; afterwards restore modes and random states."""
     modes = [(part, part.training) for part in trainer.backbone.modules()]
     state, device = trainer.rng.get_state(), trainer.graph.device
     trainer.backbone.train()
@@ -117,7 +117,7 @@ def _as_in_training(trainer: Trainer) -> Iterator[None]:
 
 @contextmanager
 def _histories_kept(trainer: Trainer) -> Iterator[None]:
-    """Whatever a pass writes to the histories is undone."""
+    """Undo whatever a pass writes to the histories."""
     tables = trainer.method.estimator.tables.values()
     before = [table.rows.clone() for table in tables]
     try:

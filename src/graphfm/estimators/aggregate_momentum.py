@@ -24,15 +24,15 @@ STARTS = ("fresh", "zero", "features")
 class AggregateMomentum(Estimator):
     """h~ = (1 - beta) h~ + beta A^(h), and the layer continues with h~ (Algorithm 1, equation 5).
 
-    The gradient flows through the fresh part alone, so it is beta times that of an exact aggregate;
-    `whole_gradient` (ours) does not scale it down. A^ is unbiased for linear aggregators only; a
-    maximum or a standard deviation is averaged as it was sampled.
+    A^(h) is the sampled aggregate and h~ the history. The gradient flows through A^(h) alone, so it
+    is beta times that of an exact aggregate; `whole_gradient` (ours) does not scale it down. A^ is
+    unbiased for linear aggregators only; a maximum or a standard deviation is averaged as sampled.
 
     With `start="fresh"`, beta at a node's t-th visit is beta / (1 - (1 - beta)^t): the first visit
-    takes the fresh value whole, and the history averages what was seen, without the zeros it was
-    allocated with. `"zero"` is the paper's start. `"features"` is that of the released code: the
-    first layer's history starts as the node's own features (it exists only without the exact first
-    hop), and the others start at zero.
+    takes the fresh value whole, and the zeros that the history was allocated with never count.
+    `"zero"` is the paper's start. `"features"` is that of the released code: the first layer's
+    history starts with the node's own features (it exists only without the exact first hop), and
+    the others start at zero.
     """
 
     keeps_history: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class AggregateMomentum(Estimator):
     def __post_init__(self) -> None:
         check_beta(self.beta)
         if self.start not in STARTS:
-            raise InputError(f"start is {self.start}; expected {', '.join(STARTS)}")
+            raise InputError(f"start is {self.start}; expected one of {', '.join(STARTS)}")
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
         per_layer("beta", self.beta, len(layers))
@@ -55,7 +55,7 @@ class AggregateMomentum(Estimator):
                 "start is features, but this network's aggregates are not as wide as its features; "
                 "use start fresh or zero"
             )
-        last = len(layers) - 1  # only the seeds of a step are written there
+        last = len(layers) - 1  # a step writes only its seeds there
         tables = {
             f"aggregate.{d}": TableSpec(width=layers[d].agg_width, seeds_only=d == last)
             for d in range(first, len(layers))
@@ -77,7 +77,7 @@ class AggregateMomentum(Estimator):
     def begin(self, encoded: Callable[[], Tensor]) -> None:
         if self.start == "features" and 0 in self.histories:
             h0 = encoded()
-            rows = h0.repeat(1, self.repeats)  # once for each of several aggregators
+            rows = h0.repeat(1, self.repeats)  # once for each aggregator
             self.histories[0].push(torch.arange(h0.size(0), device=h0.device), rows)
 
     def kept_ids(self, depth: int) -> Tensor | None:

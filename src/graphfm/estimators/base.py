@@ -18,21 +18,20 @@ from graphfm.tables.base import NodeTable, TableSpec
 
 
 class Estimator:
-    """Complete the sources, aggregate, record. The defaults are exact.
+    """Computes a layer in three hooks: `sources`, `aggregate` and `record`. The defaults are exact.
 
-    A subclass overrides some of the three hooks `sources`, `aggregate` and `record`, and names the
-    tables it needs in `declare`. After `prepare` it finds them in `self.tables`, and the training's
-    step and epoch in `self.clock`. Checkpoints keep the numbers that it puts into `self.numbers`.
+    A subclass overrides some of the hooks and names the tables it needs in `declare`. After
+    `prepare` it finds them in `self.tables`, and the training's step and epoch in `self.clock`.
+    Checkpoints keep the numbers that it puts into `self.numbers`.
     """
 
     views: ClassVar[frozenset[str]] = frozenset()  # optional fields of Block that it reads
     keeps_history: ClassVar[bool] = False
-    history_of: ClassVar[str] = "output"  # what a history row is of: "input", "aggregate", "output"
-    records_first: ClassVar[bool] = (
-        False  # where two passes are needed, histories are written first
-    )
-    shares_dropout: ClassVar[bool] = False  # dropout hits past rows as it hits fresh ones (`mask`)
-    # A step may be replayed as a CUDA graph: no hook depends on Python values that change.
+    history_of: ClassVar[str] = "output"  # or "input" or "aggregate": what histories hold
+    # With dropout, histories are written by a second pass; True if that pass runs first.
+    records_first: ClassVar[bool] = False
+    shares_dropout: ClassVar[bool] = False  # past rows get the same dropout mask as fresh rows
+    # True if a step may be replayed as a CUDA graph: no hook depends on Python values that change.
     capturable: ClassVar[bool] = False
     exact_first_hop: bool = False  # use first aggregates computed once, where the network allows it
 
@@ -41,11 +40,11 @@ class Estimator:
     fused: frozenset[int] = frozenset()  # layers that `combine` computes
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
-        """The tables it needs, by name. `first` is the first depth whose aggregates are unknown."""
+        """The tables it needs, by name; `first` is the first depth without known aggregates."""
         return {}
 
     def prepare(self, setup: Setup) -> None:
-        """Take the tables that were declared. Called once, before training."""
+        """Take the declared tables. This is called once, before training."""
         self.tables, self.first_hop = setup.tables, setup.first_hop
         self.fused, self.clock = setup.plan.fused, setup.clock
         self.numbers = dict[str, float]()
@@ -53,10 +52,10 @@ class Estimator:
         self.scratch = frozenset(name for name, table in planned if table.spec.scratch)
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
-        """Fill the histories with what they start from; `encoded()` encodes all nodes."""
+        """Fill the histories with their first values; `encoded()` encodes all nodes."""
 
     def histories_by_name(self) -> dict[str, NodeTable]:
-        """The tables that outlive a step: with the weights, all that training has learned."""
+        """The tables that outlive a step: training state, like the weights."""
         return {name: table for name, table in self.tables.items() if name not in self.scratch}
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -72,8 +71,8 @@ class Estimator:
         """Extend the rows known so far, `step.h`, to every source of the block."""
         if step.h.size(0) != step.block.edges.num_src:
             raise ValueError(
-                f"layer {step.depth} reads {step.block.num_src} nodes, of which the batch has only "
-                f"{step.h.size(0)}; {type(self).__name__} needs a sampler that keeps no halo"
+                f"layer {step.depth} reads {step.block.num_src} nodes, but the batch has only "
+                f"{step.h.size(0)}; {type(self).__name__} needs a sampler without a halo"
             )
         return step.h
 
@@ -91,11 +90,11 @@ class Estimator:
         raise AssertionError(f"{type(self).__name__} has no fused kernel")
 
     def can_fuse(self) -> bool:
-        """True if `combine` may replace the hooks. A subclass may have changed one of them."""
+        """True if `combine` may replace the hooks. A subclass, which may change a hook, says no."""
         return "combine" in vars(type(self))
 
     def first_layer_ahead(self, exact_first_hop: bool) -> bool:
-        """True if the first aggregate does not depend on training state, so can be made early."""
+        """True if the first aggregate does not depend on training state and can be made early."""
         return False
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
@@ -104,14 +103,14 @@ class Estimator:
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         """Estimate the halo's own aggregate at this layer (gradient compensation reads it)."""
-        raise AssertionError(f"{type(self).__name__} knows no halo")
+        raise AssertionError(f"{type(self).__name__} has no halo")
 
     def kept_ids(self, depth: int) -> Tensor | None:
         """The nodes that have a row in the history at this depth; None means all."""
         return None
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
-        """By depth, the rows that a step would take from the past for every node."""
+        """The past rows of all nodes that a step would read now, by depth."""
         return {}
 
     def output(
@@ -123,7 +122,7 @@ class Estimator:
         layer: GraphLayer,
         h: Tensor | Rows | Combined,
     ) -> Tensor:
-        """The output of one layer of a batch, as `Backbone.walk` asks for it."""
+        """The output of one layer of a batch, in the form that `Backbone.walk` calls."""
         h0 = first if isinstance(first, Tensor) else h  # nothing was encoded
         return self(depth, layer, blocks[depth], h, h0, forward)
 
@@ -154,10 +153,10 @@ class Estimator:
             agg = self.first_hop.pull(block.dst_ids)
         else:
             agg = self.aggregate(step)
-        num_dst, place = block.num_dst, block.place
-        own = rows[:num_dst] if place is None else rows.index_select(0, place)
+        num_dst, targets = block.num_dst, block.place
+        own = rows[:num_dst] if targets is None else rows.index_select(0, targets)
         if h0 is not rows:
-            h0 = h0[:num_dst] if place is None else h0.index_select(0, place)
+            h0 = h0[:num_dst] if targets is None else h0.index_select(0, targets)
         out = layer.update(agg, Targets(own, own if h0 is rows else h0, block.degree))
         if forward.records:
             self.record(step, agg.detach(), out.detach())
@@ -198,7 +197,7 @@ class Estimator:
 
 
 def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None:
-    """The rows of all nodes, if a sum over the block's edges can read them where they are."""
+    """The rows of all nodes, if a sum over the block's edges can read them from the table."""
     if not layer.sums or block.by_id is None:
         return None
     dropped = layer.dropout.training and layer.dropout.p > 0
@@ -218,7 +217,7 @@ def check_beta(beta: Sequence[float]) -> None:
 
 
 def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[float, ...]:
-    """One value for each layer, given one for all or one for each."""
+    """Expand one value for all layers to one for each; one for each stays as it is."""
     if len(values) not in (1, num_layers):
         raise InputError(
             f"{name} has {len(values)} numbers; expected one for all layers, or {num_layers}: one "

@@ -1,4 +1,4 @@
-"""VR-GCN (Chen et al., 2018): the whole neighbourhood as it was, corrected by a sampled change."""
+"""VR-GCN (Chen et al., 2018): past rows of all neighbours, corrected by sampled changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from graphfm.tables.base import TableSpec
 
 @dataclass(kw_only=True)
 class ControlVariate(Estimator):
-    """A^(h) - A^(h~) + A(h~), where h~ are the layer's inputs as they were last seen.
+    """A^(h) - A^(h~) + A(h~): A^ sums sampled neighbours, A all; h~ is the history of h.
 
-    Unbiased for a linear aggregator, and exact once h~ = h. What dropout takes from h it takes from
-    h~ in the second term too, or the two would not cancel. For other aggregators it is three
-    aggregates of real rows, each meaningful, and nothing is promised of their sum.
+    The histories hold the layers' inputs. The estimate is unbiased for a linear aggregator, and
+    exact if h~ = h. The second term uses the dropout mask of the first, or the two would not
+    cancel. For other aggregators nothing is guaranteed.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"full"})
@@ -55,7 +55,7 @@ class ControlVariate(Estimator):
         return fresh - stale + self._all(step, then)
 
     def _all(self, step: LayerStep, then: Tensor) -> Tensor:
-        """The aggregate of every neighbour as it was."""
+        """The aggregate A(h~) of all neighbours' past rows."""
         block, past = step.block, self.histories[step.depth]
         if block.every is None:
             assert block.full is not None  # guaranteed by Method

@@ -1,4 +1,4 @@
-"""The estimator that trusts its batch."""
+"""The estimator that aggregates just what the batch holds."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from graphfm.layer import GraphLayer
 
 
 class Exact(Estimator):
-    """Trust the block: full batch, and every method whose sampler alone makes the estimate."""
+    """Aggregates the block as it is: for full batch, and for methods whose sampler is unbiased."""
 
     capturable: ClassVar[bool] = True
 

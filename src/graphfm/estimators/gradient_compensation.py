@@ -1,4 +1,4 @@
-"""Gradients from outside the batch, in the manner of LMC (Shi et al., 2023)."""
+"""Gradients from outside the batch, after LMC (Shi et al., 2023)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,13 +13,13 @@ from graphfm.tables.base import NodeTable, TableSpec
 
 
 class Compensation:
-    """Keeps the gradient V of the loss with respect to each node's rows, and sends it back.
+    """Keeps a history V of the loss gradient of each node's rows, and adds what a batch misses.
 
-    Nodes of the halo read rows of the batch too, but their part of the gradient never reaches the
-    batch. With V of the halo from the past, the missing part is (dV . update)/d(aggregate) times
-    the edges from batch to halo. `loss` adds it as a term whose value means nothing, whose gradient
-    with respect to in-batch rows is the missing part, and which gives the weights no gradient. On a
-    directed graph, readers outside the halo contribute nothing.
+    Nodes of the halo read rows of the batch, but their gradient never reaches the batch. With their
+    past V, the missing part is d(V . update)/d(aggregate), carried along the edges from batch to
+    halo. `loss` is a term whose gradient with respect to in-batch rows is the missing part; its
+    value means nothing, and the weights get no gradient from it. On a directed graph, nodes outside
+    the halo that read the batch contribute nothing.
     """
 
     def __init__(self, tables: Mapping[str, NodeTable]) -> None:
@@ -32,7 +32,7 @@ class Compensation:
 
     @staticmethod
     def declare(layers: Sequence[GraphLayer]) -> dict[str, TableSpec]:
-        """A table for every layer whose input has weights behind it."""
+        """A table for every layer except the first, whose input does not depend on weights."""
         if not all(layer.is_linear for layer in layers):
             raise InputError("compensate needs a linear aggregator; use sage, gcn or gcnii")
         return {
@@ -40,11 +40,11 @@ class Compensation:
         }
 
     def wants(self, depth: int) -> bool:
-        """True if this layer takes part: the first layer's input has no weights behind it."""
+        """True if this layer takes part: every layer except the first."""
         return depth in self.gradients
 
     def add(self, step: LayerStep, out: Tensor, halo_aggregate: Tensor | None) -> None:
-        """Take note of one layer of the forward pass."""
+        """Add the term of one layer of the forward pass, and store its gradient when it comes."""
         table, ids, scale = self.gradients[step.depth], step.block.dst_ids, step.forward.loss_weight
         if halo_aggregate is not None:
             step.forward.compensation.append(self._missing(step, halo_aggregate, table))

@@ -1,4 +1,4 @@
-"""GraphFM-delta, ours: the halo's aggregates are kept exact by adding what the batch changed."""
+"""GraphFM-delta (ours): the halo's aggregates are kept exact by adding each batch's changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,14 @@ from graphfm.tables.base import TableSpec
 
 @dataclass(kw_only=True)
 class HaloDifference(Estimator):
-    """Two tables per layer but the last: its last known input rows K, their aggregates M = A K.
+    """Keeps each layer's last known input rows K and their aggregates M = A K, except the last.
 
-    When a batch moves the row of u by d, M[v] grows by A_vu d for every v that reads u, along edges
-    the batch holds anyway; so M stays exactly the aggregate of the newest known rows, with no beta.
-    A halo row is computed from M with today's weights, where GNNAutoScale reads one that was made
-    with the weights of its last visit. Needs a linear aggregator. On a directed graph a node that
-    reads the batch without being read by it is not told, and M is then only as good as its visits.
+    When a batch changes the row of u by d, M[v] grows by A_vu d for every v that reads u, along
+    edges that the batch holds anyway. So M stays the exact aggregate of the newest known rows,
+    without a beta. A halo row is computed from M with today's weights, while GNNAutoScale reads one
+    that was computed with the weights of its last visit. The aggregator must be linear. On a
+    directed graph, a node that reads the batch but is not read by it gets no update until its own
+    next visit.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
@@ -36,7 +37,7 @@ class HaloDifference(Estimator):
     capturable: ClassVar[bool] = True
     compensate: bool = False
     exact_first_hop: bool = True
-    _halo: Tensor | None = None  # its input rows at the layer in hand; None: they are in a table
+    _halo: Tensor | None = None  # the halo's input rows of this layer; None: they are in a table
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
         if not all(layer.is_linear for layer in layers):
@@ -47,13 +48,13 @@ class HaloDifference(Estimator):
         depths = self._kept(len(layers), first)
         tables = {f"known.{d}": TableSpec(width=layers[d].in_width) for d in depths}
         tables |= {f"aggregate.{d}": TableSpec(width=layers[d].agg_width) for d in depths}
-        # Where a step puts the rows that it computes for its halo.
+        # A step writes the rows that it computes for its halo into these.
         for width in sorted({layer.in_width for layer in layers[1:]}):
             tables[f"current.{width}"] = TableSpec(width=width, exact=True, scratch=True)
         return tables | (Compensation.declare(layers) if self.compensate else {})
 
     def _kept(self, num_layers: int, first: int) -> range:
-        """Depths with tables. Only compensation reads what the halo's last outputs would be."""
+        """Depths with tables. Only compensation needs those of the last layer."""
         return range(first, num_layers if self.compensate else num_layers - 1)
 
     def prepare(self, setup: Setup) -> None:
@@ -85,28 +86,28 @@ class HaloDifference(Estimator):
         if affine is not None:
             current.put_outputs(block.halo_ids, affine, self.sums[depth - 1])
         else:
-            for some, _ in halo_chunks(block.from_halo):
-                current.push(block.halo_ids[some], self._halo_outputs(depth, block, some, h0))
+            for part, _ in halo_chunks(block.from_halo):
+                current.push(block.halo_ids[part], self._halo_outputs(depth, block, part, h0))
         current.push(block.dst_ids, h.detach())
         self._halo = None
         return h
 
-    def _halo_outputs(self, depth: int, block: Block, some: slice, h0: Tensor) -> Tensor:
-        """Of some of the halo, the outputs of the layer below by the sums that are kept."""
+    def _halo_outputs(self, depth: int, block: Block, part: slice, h0: Tensor) -> Tensor:
+        """The outputs of the layer below for a part of the halo, from the kept aggregates."""
         assert block.from_halo is not None
-        degree, own = block.from_halo.degree[some], self._own(depth, block, some)
-        targets = Targets(own, h0[block.num_dst :][some], degree)
-        return self._output(depth - 1, block.halo_ids[some], targets)
+        degree, own = block.from_halo.degree[part], self._own(depth, block, part)
+        targets = Targets(own, h0[block.num_dst :][part], degree)
+        return self._output(depth - 1, block.halo_ids[part], targets)
 
     def _table(self, layer: GraphLayer, block: Block) -> Tensor | None:
-        """Where the layer's input rows of all nodes can be laid down and read."""
+        """The table for the layer's input rows of all nodes, if a sum can read them there."""
         return None if self.compensate else table_of(self.current[layer.in_width], layer, block)
 
-    def _own(self, depth: int, block: Block, some: slice) -> Tensor:
-        """Input rows of the layer below, of some of the halo."""
+    def _own(self, depth: int, block: Block, part: slice) -> Tensor:
+        """Input rows of the layer below for a part of the halo."""
         if self._halo is not None:
-            return self._halo[some]
-        return self.current[self.layers[depth - 1].in_width].pull(block.halo_ids[some])
+            return self._halo[part]
+        return self.current[self.layers[depth - 1].in_width].pull(block.halo_ids[part])
 
     def aggregate(self, step: LayerStep) -> Tensor:
         if step.h.size(0) < step.block.num_src:
@@ -123,18 +124,20 @@ class HaloDifference(Estimator):
         fresh = step.h[: block.num_dst].detach()
         moved = fresh - known.pull(block.dst_ids)
         known.push(block.dst_ids, fresh)
-        sums.push(block.dst_ids, self._sum_of_known(step, fresh))  # afresh: no rounding adds up
+        sums.push(
+            block.dst_ids, self._sum_of_known(step, fresh)
+        )  # summed anew, so rounding does not accumulate
         if block.from_halo is None:
             return
         if step.layer.sums:
             sums.spread(moved, block.from_halo)
             return
-        for some, view in halo_chunks(block.from_halo):
+        for part, view in halo_chunks(block.from_halo):
             still = moved.new_zeros(view.num_dst, moved.size(1))
-            sums.add(block.halo_ids[some], step.layer.aggregate(torch.cat([still, moved]), view))
+            sums.add(block.halo_ids[part], step.layer.aggregate(torch.cat([still, moved]), view))
 
     def _sum_of_known(self, step: LayerStep, fresh: Tensor) -> Tensor:
-        """The targets' aggregate of all that is known of their neighbours."""
+        """The targets' aggregate of the newest known rows of all their neighbours."""
         known, block = self.known[step.depth], step.block
         table = table_of(known, step.layer, block)
         if table is not None:
@@ -156,6 +159,6 @@ class HaloDifference(Estimator):
 
     @torch.no_grad()
     def _output(self, depth: int, ids: Tensor, targets: Targets) -> Tensor:
-        """Rows of nodes after this layer, by their sums. Batch norm is that of evaluation."""
+        """Outputs of this layer from kept aggregates, with the batch norm of evaluation."""
         with frozen_statistics(self.layers[depth]):
             return self.layers[depth].update(self.sums[depth].pull(ids), targets)

@@ -21,8 +21,8 @@ from graphfm.tables.base import NodeTable, TableSpec
 
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
-    "with the exact first hop a network of %d layers reads nothing from the past, and gas, "
-    "graphfm-ob and graphfm-delta are the same; use more layers, or --no-exact-first-hop"
+    "with the exact first hop, a network of %d layers reads no histories, so gas, graphfm-ob and "
+    "graphfm-delta do the same; use more layers, or --no-exact-first-hop"
 )
 PARTIALS = ("rescaled", "sum")
 STARTS = ("fresh", "zero")
@@ -30,17 +30,17 @@ STARTS = ("fresh", "zero")
 
 @dataclass(kw_only=True)
 class HaloHistory(Estimator):
-    """In-batch rows are pushed to a history, halo rows pulled from it (Fey et al., 2021).
+    """Writes in-batch outputs to a history and reads halo rows from it (Fey et al., 2021).
 
-    With `beta` above 0 the batch also moves the halo's rows (Algorithm 2, equations 9 and 10):
+    With `beta` above 0 the batch also updates the halo's rows (Algorithm 2, equations 9 and 10):
     h~_v = (1 - beta) h~_v + beta update(A(in-batch neighbours of v)), for halo nodes with more than
-    `threshold` of them. The batch sees part of such a neighbourhood: `partial="rescaled"` divides
-    by the share of the weight seen, `"sum"` (the released code's) leaves the shrunken sum. A row
-    that nothing was written to yet takes it whole (`start="fresh"`), or is blended with the zeros
-    it begins with (`"zero"`, the paper's).
+    `threshold` of them. The batch sees only part of such a neighbourhood: `partial="rescaled"`
+    divides by the share of the weight that it sees, `"sum"` (as in the released code) does not. A
+    row that was never written takes the new value whole (`start="fresh"`), or is blended with the
+    zeros it was allocated with (`"zero"`, as in the paper).
 
-    With the exact first hop, the halo's first rows are not read from the past but computed with
-    today's weights.
+    With the exact first hop, the halo's first-layer rows are computed with today's weights instead
+    of being read from the history.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
@@ -67,7 +67,7 @@ class HaloHistory(Estimator):
         betas = per_layer("beta", self.beta, max(len(layers) - 1, 1))
         tables = {f"output.{d}": TableSpec(width=la.out_width) for d, la in enumerate(layers[:-1])}
         if max(betas) > 0:
-            flag = TableSpec(width=1, exact=True)  # has the row been written yet?
+            flag = TableSpec(width=1, exact=True)  # 1 if the row has been written
             tables |= {f"written.{d}": flag for d in range(len(layers) - 1)}
         return tables | (Compensation.declare(layers) if self.compensate else {})
 
@@ -87,7 +87,7 @@ class HaloHistory(Estimator):
         ids = torch.arange(degree.numel(), device=degree.device)
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
         if rows and self.first_hop is not None and self.first_layer is not None:
-            # the first layer's rows are not read from the past
+            # The first layer's rows are computed, not read from the history.
             with torch.no_grad(), frozen_statistics(self.first_layer):
                 targets = Targets(h0, h0, degree)
                 rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
@@ -97,7 +97,7 @@ class HaloHistory(Estimator):
         if step.h.size(0) == step.block.num_src:  # depth 0: features of the halo are known
             return step.h
         if self._table(step) is not None:
-            return step.h  # the halo's rows are read where they are
+            return step.h  # `aggregate` reads the halo's rows from the table
         return torch.cat([step.h, self.histories[step.depth - 1].pull(step.block.halo_ids)])
 
     def _table(self, step: LayerStep) -> Tensor | None:
@@ -134,16 +134,16 @@ class HaloHistory(Estimator):
         if affine is not None:
             history.put_outputs(step.block.halo_ids, affine, sums)
             return
-        for some, part in halo_chunks(view):
-            ids, own = step.block.halo_ids[some], self._halo_rows(step, some)
-            history.push(ids, self._update(step, some, part, own, sums.pull(ids)))
+        for part, chunk in halo_chunks(view):
+            ids, own = step.block.halo_ids[part], self._halo_rows(step, part)
+            history.push(ids, self._update(step, part, chunk, own, sums.pull(ids)))
 
-    def _halo_rows(self, step: LayerStep, some: slice) -> Tensor:
-        """Input rows of some of the halo."""
+    def _halo_rows(self, step: LayerStep, part: slice) -> Tensor:
+        """Input rows of a part of the halo."""
         block = step.block
         if step.h.size(0) == block.num_src:
-            return step.h[block.num_dst :][some].detach()
-        return self.histories[step.depth - 1].pull(block.halo_ids[some])
+            return step.h[block.num_dst :][part].detach()
+        return self.histories[step.depth - 1].pull(block.halo_ids[part])
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
         if depth == 0 and self.first_hop is not None:
@@ -153,20 +153,22 @@ class HaloHistory(Estimator):
 
     @torch.no_grad()
     def _blend(self, step: LayerStep, view: Block, history: NodeTable) -> None:
-        """Move the halo's rows towards what the batch alone sees of them."""
+        """Blend the halo's rows with what the layer makes of their in-batch neighbours."""
         ids, affine = step.block.halo_ids, step.layer.affine()
         share = self._shares(step.depth, ids, view.edges.indptr.diff() > self.threshold)
-        if affine is not None and step.layer.sums:  # the matrix first: there are fewer rows in it
+        if (
+            affine is not None and step.layer.sums
+        ):  # multiply first: the batch has fewer rows than the halo
             rows = affine.product(step.h[: step.block.num_dst])
             history.spread(rows, view, Blend(affine, self._factor(view), share))
             return
-        for some, part in halo_chunks(view):
-            own = self._halo_rows(step, some)
-            agg = self._partial(step, part, own, self._factor(part))
-            history.blend(ids[some], self._update(step, some, part, own, agg), share[some])
+        for part, chunk in halo_chunks(view):
+            own = self._halo_rows(step, part)
+            agg = self._partial(step, chunk, own, self._factor(chunk))
+            history.blend(ids[part], self._update(step, part, chunk, own, agg), share[part])
 
     def _shares(self, depth: int, ids: Tensor, seen: Tensor) -> Tensor:
-        """By how much each row of the halo moves; takes note of those that do."""
+        """The beta of each row of the halo; marks the rows above 0 as written."""
         written = self.written[depth].pull(ids).squeeze(1) > 0
         whole = ~written if self.start == "fresh" else torch.zeros_like(written)
         self.written[depth].push(ids, (written | seen).float().unsqueeze(1))
@@ -182,7 +184,7 @@ class HaloHistory(Estimator):
 
     @torch.no_grad()
     def _partial(self, step: LayerStep, view: Block, own: Tensor, factor: Tensor | None) -> Tensor:
-        """The aggregate of in-batch rows alone, by some of the halo whose rows are `own`."""
+        """The aggregate of in-batch rows alone, for the halo nodes whose rows are `own`."""
         if factor is not None:
             weight = view.edges.weight * factor[view.edges.row]
             view = replace(view, edges=replace(view.edges, weight=weight))
@@ -193,16 +195,16 @@ class HaloHistory(Estimator):
 
     @torch.no_grad()
     def _update(
-        self, step: LayerStep, some: slice, view: Block, own: Tensor, agg: Tensor
+        self, step: LayerStep, part: slice, view: Block, own: Tensor, agg: Tensor
     ) -> Tensor:
-        """The output of some of the halo from its aggregate. Batch norm is that of evaluation."""
-        targets = Targets(own, step.h0[step.block.num_dst :][some], view.degree)
+        """The output of a part of the halo from its aggregate, with evaluation's batch norm."""
+        targets = Targets(own, step.h0[step.block.num_dst :][part], view.degree)
         with frozen_statistics(step.layer):
             return step.layer.update(agg, targets)
 
 
 def _whole_by_part(view: Block) -> Tensor:
-    """What makes up for the part of each neighbourhood that the batch does not see."""
+    """Factors that scale each partial sum up to the whole neighbourhood."""
     assert view.share is not None
-    seen = view.share.isfinite() & (view.share != 0)  # none, where a row has no weight at all
+    seen = view.share.isfinite() & (view.share != 0)  # a row without any weight has share NaN
     return torch.where(seen, 1 / view.share, 0.0)

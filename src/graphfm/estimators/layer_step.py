@@ -1,4 +1,4 @@
-"""What an estimator is handed: its tables before training, one layer and block at a time in it."""
+"""What an estimator is given: its tables before training, then one layer and block at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Setup:
     """What an estimator is given once, before training."""
 
     layers: Sequence[GraphLayer]
-    tables: Mapping[str, NodeTable]  # those that it declared, by name
+    tables: Mapping[str, NodeTable]  # the declared tables, by name
     plan: StepPlan = field(default_factory=StepPlan)
     first_hop: NodeTable | None = None  # every node's aggregate of raw features, if known
     clock: Clock = field(default_factory=Clock)
@@ -49,4 +49,4 @@ class LayerStep:
     h: Tensor  # [num_src, in_width] input rows of all sources, after dropout
     h0: Tensor  # [num_src, width] encoder output
     forward: ForwardPass
-    mask: Tensor | None = None  # [num_src, in_width] what dropout multiplied h by, where asked for
+    mask: Tensor | None = None  # [num_src, in_width] dropout mask, if `shares_dropout`

@@ -1,4 +1,4 @@
-"""The picture of a training."""
+"""The plot of a training's curves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ LOSS, VALIDATION = "#888888", "#1f6fb4"
 
 
 def draw_curves(records: Sequence[EpochRecord], score: Score, path: Path) -> None:
-    """Loss and validation score by epoch, the best epoch marked, as PNG."""
+    """Plot loss and validation score by epoch as PNG, with the best epoch marked."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

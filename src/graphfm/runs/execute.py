@@ -1,4 +1,4 @@
-"""A settled run from its first step to its last, with an explanation where it ends before."""
+"""Execute a run to its end, and explain why if it fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def fit(run: Run, trainer: Trainer, callbacks: Sequence[Callback] = ()) -> Score:
-    """Train; nothing is written."""
+    """Train without writing any file."""
     try:
         return train_to_end(trainer, callbacks)
     except NonFiniteError as error:
@@ -48,7 +48,7 @@ def fit_in(
     interval: Interval,
     stop_signal: StopSignal | None,
 ) -> Score:
-    """Train in the folder of the run, from its newest checkpoint where it has one."""
+    """Train in the folder of the run, from its newest checkpoint if it has one."""
     stop = stop_signal or (lambda: False)
     checkpointer = Checkpointer(folder.checkpoints, folder.identity, interval, stop)
     try:
@@ -57,9 +57,9 @@ def fit_in(
                 score = train_to_end(trainer, [folder, *callbacks], checkpointer)
             except NonFiniteError as error:
                 raise _located(error, run, trainer.graph, folder, stop) from None
-            folder.on_best(trainer.backbone)  # whatever became of the file meanwhile
+            folder.on_best(trainer.backbone)  # again, in case the file was changed or removed
             folder.finish(score)
-            if interval.never:  # one that a signal left is of no more use
+            if interval.never:  # a checkpoint that a signal left is no longer needed
                 with suppress(OSError):
                     folder.checkpoints.remove()
         return score
@@ -69,7 +69,7 @@ def fit_in(
 
 @contextmanager
 def explained(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Iterator[None]:
-    """Where memory runs out, say what takes it and what to reduce."""
+    """If memory runs out, say what takes it and what to reduce."""
     try:
         yield
     except Exception as error:
@@ -82,15 +82,15 @@ def explained(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Iterato
 
 
 def _stopped_by(error: OSError, folder: RunFolder) -> str:
-    """What the system would not do, and what to do about it."""
+    """The error of the system, what to do about it, and how to continue."""
     reason = " ".join((error.strerror or str(error)).split()) or type(error).__name__
     where = f" ({error.filename})" if error.filename else ""
-    advice = "see to that"
+    advice = "resolve that"
     if error.errno in NO_ROOM:
         advice = f"make room for {folder.path}"
     elif error.errno in NO_RIGHT:
-        advice = f"see who may write to {folder.path}"
-    then = f"; then: {folder.how_to_resume}" if folder.can_go_on else ""
+        advice = f"check the permissions of {folder.path}"
+    then = f"; then continue: {folder.how_to_resume}" if folder.can_go_on else ""
     return f"the training was stopped by an error: {reason}{where}; {advice}{then}"
 
 
@@ -101,25 +101,25 @@ def _located(
     folder: RunFolder | None = None,
     shall_stop: Callable[[], bool] = lambda: False,
 ) -> NonFiniteError:
-    """The error with the layer that broke first, and with what is left."""
+    """Add to the error which layer broke first, and that a checkpoint is kept if there is one."""
     checkpointer, found = None, ""
     if folder is not None:
         checkpointer = Checkpointer(folder.checkpoints, folder.identity, NEVER)
     try:
         if error.in_layers:
             log.info(
-                "%s in epoch %d: to find the layer that broke first, steps up to there are taken "
-                "once more", error.what, error.epoch,
+                "%s in epoch %d: repeating the steps up to there to find the layer that broke "
+                "first", error.what, error.epoch,
             )  # fmt: skip
-            # nothing recorded, nothing fused: layers that can be looked at
+            # no CUDA graphs and no fused kernels, so that every layer's output can be checked
             plain = replace(run.training, capture="off", kernels="plain")
             again = build(replace(run, training=plain), graph)
             found = first_broken(again, checkpointer, error.epoch, shall_stop)
     except KeyboardInterrupt:
         pass  # the error is reported without the layer
     except Exception as second:
-        if not is_out_of_memory(second):  # two of them are too many
+        if not is_out_of_memory(second):  # a second trainer may not fit beside the first
             raise
     if folder is not None and not folder.checkpoints.is_empty:
-        found += " (the run is kept as it was at its last checkpoint before that)"
+        found += " (the last checkpoint before that is kept)"
     return NonFiniteError(error.what, error.epoch, found, error.advice)

@@ -1,4 +1,4 @@
-"""A run in words, before it begins."""
+"""Describe a run in words before it begins."""
 
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize

@@ -1,4 +1,4 @@
-"""The folder of a run: what was asked, what happened, what came out."""
+"""The folder of a run: its settings, metrics, weights, checkpoints and result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RunFolder(Callback):
     @classmethod
     @contextmanager
     def create(cls, path: Path, run: Run, graph: Graph, interval: Interval) -> Iterator[RunFolder]:
-        """A folder at `path`, which must be new or empty, for this process alone."""
+        """Create a folder at `path`, which must be new or empty, and lock it for this process."""
         check_free(path)
         config = _describe(run, graph, interval)
         folder = cls(path, identity_of(config))
@@ -65,7 +65,7 @@ class RunFolder(Callback):
         except OSError as error:
             raise _cannot_write(path, error) from None
         with sole_user(path):
-            check_free(path)  # another may have been here
+            check_free(path)  # again: another process may have been faster
             remove_unfinished(path)
             try:
                 folder._write(CONFIG, json.dumps(config, indent=2) + "\n")
@@ -82,16 +82,16 @@ class RunFolder(Callback):
     @classmethod
     @contextmanager
     def reopen(cls, path: Path, config: Mapping[str, Any]) -> Iterator[RunFolder]:
-        """The folder of a run that goes on, for this process alone."""
+        """Open the folder of a run that is to continue, and lock it for this process."""
         with sole_user(path):
             folder = cls(path, identity_of(config))
-            _tell_changes(config)
+            _warn_of_changes(config)
             try:
                 remove_unfinished(path)
                 folder.checkpoints.clean()
             except OSError as error:
-                if not (path / RESULT).exists():  # else nothing has to be written any more
-                    raise _cannot_write(path, error, "see to it that you may") from None
+                if not (path / RESULT).exists():  # a finished run writes nothing
+                    raise _cannot_write(path, error, "check its permissions") from None
             yield folder
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
@@ -107,30 +107,30 @@ class RunFolder(Callback):
         try:
             with atomic_path(self.path / WEIGHTS) as unfinished:
                 save_file(backbone.state_dict(), unfinished)
-        except SafetensorError as error:  # its own word for a full disk
+        except SafetensorError as error:  # its error for a full disk
             raise disk_error(error) from None
 
     def finish(self, score: Score) -> None:
-        """Write the picture of the curves, and the result: what has one is finished."""
+        """Write the plot and, last, the result: a run is finished if it has a result."""
         from graphfm.runs.curves import draw_curves
 
-        self._write(METRICS, "".join(map(_line, self._records)))  # as lines, it may not last
+        self._write(METRICS, "".join(map(_line, self._records)))  # again: lines may have been lost
         with atomic_path(self.path / PICTURE) as unfinished:
             draw_curves(self._records, score, unfinished)
         self._write(RESULT, json.dumps(asdict(score), indent=2) + "\n")
 
     @property
     def can_go_on(self) -> bool:
-        """Is there more of the run than its beginning?"""
+        """True if the run has a model or a checkpoint."""
         return (self.path / WEIGHTS).exists() or not self.checkpoints.is_empty
 
     @property
     def how_to_resume(self) -> str:
-        """The command, and the call for Python."""
+        """The command that resumes the run, and the call in Python."""
         return _how_to_resume(self.path)
 
     def discard(self) -> None:
-        """Leave nothing of a run that failed before it had a model or a checkpoint."""
+        """Remove a run that failed before it had a model or a checkpoint."""
         if not self.can_go_on:
             with suppress(OSError):
                 self.checkpoints.remove()
@@ -144,7 +144,7 @@ class RunFolder(Callback):
 
 
 def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be the same for a checkpoint to be of this run."""
+    """What must be equal for a checkpoint to belong to this run."""
     graph, device = config["graph"].get("fingerprint"), config["machine"].get("kind")
     known: dict[str, Any] = json.loads(
         json.dumps({"run": config["run"], "graph": graph, "device": device})
@@ -152,8 +152,8 @@ def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _tell_changes(config: Mapping[str, Any]) -> None:
-    """Say what is not as it was when the run began, and may change its last bits."""
+def _warn_of_changes(config: Mapping[str, Any]) -> None:
+    """Warn of versions and threads that differ from the run's start and may change last bits."""
     before = config.get("versions")
     now: dict[str, Any] = {**versions(), "threads": torch.get_num_threads()}
     if not isinstance(before, dict):
@@ -161,7 +161,7 @@ def _tell_changes(config: Mapping[str, Any]) -> None:
     for name, value in {**before, "threads": config["machine"].get("threads")}.items():
         if value != now.get(name):
             log.warning(
-                "the run began with %s %s and goes on with %s: last bits may differ",
+                "the run began with %s %s and continues with %s: last bits may differ",
                 name, value, now.get(name),
             )  # fmt: skip
 
@@ -171,16 +171,16 @@ def _line(record: EpochRecord) -> str:
 
 
 def check_free(path: Path) -> None:
-    """Refuse a place where no run can be written; leaves it as it was."""
+    """Refuse a path where no run can be written. Nothing is changed."""
     if path.exists() and not path.is_dir():
         raise InputError(
-            f"cannot write to {path}: it is a file, and a run is a folder; choose another"
+            f"cannot write to {path}: it is a file, but a run is a folder; choose another path"
         )
     try:
         with folder_for(path):
             if any(not UNFINISHED.fullmatch(item.name) for item in path.iterdir()):
                 found = (path / CONFIG).is_file()
-                more = f"; to go on with its run: {_how_to_resume(path)}" if found else ""
+                more = f"; to continue its run: {_how_to_resume(path)}" if found else ""
                 raise InputError(f"{path} is not empty; choose another folder, or remove it{more}")
             with TemporaryFile(dir=path):
                 pass
@@ -191,7 +191,7 @@ def check_free(path: Path) -> None:
 def _cannot_write(
     path: Path,
     error: OSError,
-    advice: str = "choose another folder, or see to it that you may write there",
+    advice: str = "choose another folder, or check its permissions",
 ) -> InputError:
     return InputError(f"cannot write to {path}: {error.strerror or error}; {advice}")
 
@@ -221,20 +221,20 @@ def _how_to_resume(path: Path) -> str:
 
 
 def as_file_name(dataset: str) -> str:
-    """synthetic:small:0.1 -> synthetic-small-0.1, data/mine.npz -> mine."""
+    """Turn a dataset into a file name: synthetic:small:0.1 -> synthetic-small-0.1."""
     return re.sub(r"[^\w.-]+", "-", Path(dataset).name.removesuffix(".npz"))[:100]
 
 
 def new_path(run: Run) -> Path:
-    """Make runs/debian-full-sage, or the same with the first free number behind it."""
+    """Make the folder runs/debian-full-sage, or the same with the first free number appended."""
     name = "-".join(map(as_file_name, (run.dataset, run.method, run.backbone)))
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     for path in map(Path("runs").joinpath, itertools.chain([name], numbered)):
         try:
-            make_folder(path, exist_ok=False)  # taken at once: other runs may look for a name too
+            make_folder(path, exist_ok=False)  # at once: another run may want the name
         except FileExistsError:
             continue
         except OSError as error:
             raise _cannot_write(path, error) from None
         return path
-    raise AssertionError("there are always more numbers")
+    raise AssertionError("numbers never run out")

@@ -1,4 +1,4 @@
-"""What a training will take, told before it takes it."""
+"""Estimate the memory of a training before it begins."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from graphfm.step_plan import StepPlan
 from graphfm.training.inference import KEPT_BYTES
 from graphfm.training.plan_step import plan_step
 
-if TYPE_CHECKING:  # which asks for plans
+if TYPE_CHECKING:  # it imports this module
     from graphfm.runs.run import Run
 
-PER_EDGE = 28  # bytes: both CSR forms, as in a step with gradients
-PER_EDGE_ONE_WAY = 16  # without gradients
-WHOLE_GRAPH = ("refresh_histories", "staleness_every")  # settings that take all nodes at once
-MARGIN = 2.0  # by which a plan may be too high
+PER_EDGE = 28  # bytes of an edge in a step: CSR and its transpose
+PER_EDGE_ONE_WAY = 16  # bytes of an edge without gradients
+WHOLE_GRAPH = ("refresh_histories", "staleness_every")  # settings that process all nodes at once
+MARGIN = 2.0  # factor by which an estimate may be too high
 
 
 class TooLarge(InputError):  # noqa: N818
-    """There is not enough memory now; there may be another time."""
+    """There is not enough free memory now; a later attempt may succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPlan:
-    """Bytes by what they are for. Estimates, to within a factor of two or so."""
+    """Estimated bytes by use, right within about a factor of two."""
 
     device: str
     graph: int
-    features: int  # hops or first aggregates, beside the graph's own features
+    features: int  # hops or first aggregates, without the graph's own features
     histories: int
-    weights: int  # and their gradients, and what Adam remembers
+    weights: int  # with their gradients and Adam's state
     step: int
     evaluation: int
     free: int
-    still_to_come: int = 0  # of the graph
+    still_to_come: int = 0  # bytes of the graph that are not loaded yet
 
     @property
     def available(self) -> int:
-        """Free beside the graph."""
+        """Bytes that are free once the graph is loaded."""
         return max(self.free - self.still_to_come, 0)
 
     @property
     def needed(self) -> int:
-        """Beside the graph: what stays, and the larger of what comes and goes."""
+        """Bytes needed beside the graph: what stays, and the larger of step and evaluation."""
         return self.features + self.histories + self.weights + max(self.step, self.evaluation)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class MemoryPlan:
         return f"memory on {self.device}, about: {listed}; {free}"
 
     def check(self, run: Run) -> None:
-        """Refuse what cannot fit, by the plan's own margin, and say what to reduce."""
+        """Refuse a run that cannot fit even if the estimate is too high; say what to reduce."""
         self.check_graph(run.dataset)
         if self.needed <= MARGIN * self.available:
             return
@@ -76,7 +76,7 @@ class MemoryPlan:
         )
 
     def check_graph(self, dataset: str) -> None:
-        """Refuse a graph that cannot be loaded, whatever is done with it."""
+        """Refuse a graph that does not fit into memory by itself."""
         if self.still_to_come > self.free:
             smaller = "a smaller scale" if dataset.startswith("synthetic") else "a smaller graph"
             raise TooLarge(
@@ -85,7 +85,7 @@ class MemoryPlan:
             )
 
     def advice(self, run: Run) -> str:
-        """What to reduce, by what takes most."""
+        """Advice on what to reduce, according to what takes most."""
         others = max(self.histories, self.step, self.evaluation)
         if self.features > others and "exact_first_hop" in run.method_settings:
             return "set features to fp16, turn off exact_first_hop, or use a smaller graph"
@@ -104,23 +104,23 @@ class MemoryPlan:
 
 
 def by_need(plan: MemoryPlan) -> int:
-    """To sort plans by."""
+    """The key to sort plans by: the memory needed."""
     return plan.needed
 
 
 def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
-    """What `run` will take on `graph`, on the graph's device."""
+    """Estimate the memory of `run` on `graph`, on the graph's device."""
     return plan_for(run, GraphSize.of(graph), graph.device)
 
 
 def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
-    """The plan of a run before its graph is there; None where its size is not known by its name."""
+    """The plan of a run before its graph is loaded; None if its name does not tell its size."""
     known = known_size(run.dataset, device, run.training.feature_type)
     return None if known is None else plan_for(run, known, device)
 
 
 def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
-    """What `run` will take on a graph of that size."""
+    """Estimate the memory of `run` on a graph of that size."""
     with torch.device("meta"):
         backbone = run.new_backbone(graph.num_features, graph.num_classes)
     method = run.new_method()
@@ -151,14 +151,14 @@ def _feature_bytes(run: Run, step: StepPlan, graph: GraphSize) -> int:
 def _history_bytes(step: StepPlan, size: GraphSize) -> int:
     tables = step.tables.values()
     seeds_only = any(table.spec.seeds_only for table in tables)
-    places = 4 * (size.num_nodes + 1) if seeds_only else 0  # where each node's row is
+    places = 4 * (size.num_nodes + 1) if seeds_only else 0  # the row of each node
     return sum(table.num_bytes for table in tables) + places
 
 
 def _step_bytes(
     backbone: Backbone, layers: list[LayerFootprint], num_features: int, num_classes: int
 ) -> int:
-    """Rows of each layer and their gradients, and the edges."""
+    """The rows of each layer with their gradients, and the edges."""
     numbers = 0.0
     for layer, part in zip(backbone.layers, layers, strict=True):
         numbers += part.sources * (layer.in_width + 2 * layer.message_width)
@@ -172,7 +172,7 @@ def _step_bytes(
 def _evaluation_bytes(
     run: Run, step: StepPlan, backbone: Backbone, method: Method, graph: GraphSize
 ) -> int:
-    """Rows of all nodes, and beside them one layer of one chunk, or of the whole graph."""
+    """The kept rows, and one layer of one chunk or of the whole graph."""
     n, edges = graph.num_nodes, min(graph.num_edges, CHUNK_EDGES)
     targets, sources = min(n, CHUNK_NODES), min(n, CHUNK_NODES + CHUNK_EDGES)
     whole = any(getattr(run.training, name) for name in WHOLE_GRAPH)
@@ -193,10 +193,10 @@ def _evaluation_bytes(
 
 
 def _kept_rows(backbone: Backbone, graph: GraphSize, *, known: bool) -> int:
-    """Of layer-wise inference in chunks: the most numbers that two layers hold at a time."""
+    """The most numbers that two layers hold at a time in inference by chunks."""
     n, reach = graph.num_nodes, 1 + graph.mean_degree
     layers = backbone.layers[1:] if known else backbone.layers
-    width = backbone.layers[0].out_width if known else 0  # raw features are read where they are
+    width = backbone.layers[0].out_width if known else 0  # raw features are not copied
     below = most = n * width if 4 * n * width <= KEPT_BYTES else 0
     for above, layer in zip(reversed(range(len(layers))), layers, strict=True):
         rows = int(min(n, graph.num_scored * reach**above)) * layer.out_width
@@ -206,7 +206,7 @@ def _kept_rows(backbone: Backbone, graph: GraphSize, *, known: bool) -> int:
 
 
 def _widest_pair(backbone: Backbone, num_classes: int) -> int:
-    """Of layer-wise inference: the rows that are read and those that are written."""
+    """The largest width of a layer's input and output rows together, in inference."""
     pairs = [layer.in_width + layer.out_width for layer in backbone.layers]
     if backbone.joins_layers:
         pairs.append(sum(layer.in_width for layer in backbone.layers) + pairs[-1])

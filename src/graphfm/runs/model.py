@@ -16,7 +16,7 @@ from graphfm.training.objective import probabilities, scores
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model:
-    """Weights and the meaning of their outputs."""
+    """A trained network with the meaning of its outputs."""
 
     backbone: Backbone
     num_features: int
@@ -36,17 +36,17 @@ class Model:
             raise InputError("the graph has no labels to score by; use predict")
         if (graph.num_classes, graph.multi_label) != (self.num_classes, self.multi_label):
             raise InputError(
-                f"the graph has {_labels(graph.num_classes, graph.multi_label)}, "
+                f"the graph has {_labels(graph.num_classes, graph.multi_label)}, but "
                 f"the model was trained on {_labels(self.num_classes, self.multi_label)}"
             )
         if None not in (names := (graph.class_names, self.class_names)) and names[0] != names[1]:
-            raise InputError("the graph's classes have other names than those the model learned")
+            raise InputError("the graph's classes have other names than those of the model")
         return scores(self._logits(graph), graph, tuple(splits))
 
     def _logits(self, graph: Graph) -> Tensor:
         if graph.num_features != self.num_features:
             raise InputError(
-                f"the graph has {graph.num_features} features per node, "
+                f"the graph has {graph.num_features} features per node, but "
                 f"the model was trained on {self.num_features}"
             )
         backbone = self.backbone.to(graph.device)

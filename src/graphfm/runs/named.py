@@ -1,4 +1,4 @@
-"""The method and the backbone of a run: by name, by place, or as the objects themselves."""
+"""The method and the backbone of a run: by name, by import path, or as objects."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ RESERVED = {
     "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
     "json", "recipe", "resume", "explain", "quiet", "verbose", "help",
 }  # fmt: skip
-OBJECT = "Method("  # how the name of a method that was given as an object begins
+OBJECT = "Method("  # prefix of the name of a method that was given as an object
 
 
 class NotTheSame(InputError):  # noqa: N818
-    """What was given is not what the run was made with."""
+    """The given method or backbone is not the one that the run was made with."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A name, as config.json has it, and the code behind it."""
+    """The name of a method or backbone, as in config.json, and its code."""
 
     name: str
     code: Any = field(default=None, repr=False)  # a function, class or Method; None: not named
@@ -47,7 +47,7 @@ BackboneLike = str | type[Backbone] | Named
 
 
 def choose_method(given: MethodLike) -> Named:
-    """The method that was asked for, in any of the ways to ask for one."""
+    """Find a method by name, import path, function or object."""
     if isinstance(given, Named):
         return given
     if isinstance(given, Method):
@@ -70,7 +70,7 @@ def choose_method(given: MethodLike) -> Named:
 
 
 def choose_backbone(given: BackboneLike) -> Named:
-    """The backbone that was asked for, in any of the ways to ask for one."""
+    """Find a backbone by name, import path or class."""
     if isinstance(given, Named):
         return given
     kind: Any = given
@@ -93,7 +93,7 @@ def choose_backbone(given: BackboneLike) -> Named:
 
 
 def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, Any]) -> Named:
-    """What a record names. Code of a user's own is taken from `given` alone, never imported."""
+    """Find what a record names. A user's own code is taken from `given`, never imported."""
     if not isinstance(recorded, str):
         raise InputError(f"{what} is {recorded!r}; expected a name")
     choose: Callable[[Any], Named] = choose_method if what == "method" else choose_backbone
@@ -103,18 +103,18 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
     named = choose(given)
     if named.name != recorded:
         raise NotTheSame(
-            f"the run was made with {what} {recorded}, and {named.name} was given; give {recorded}"
+            f"the run was made with {what} {recorded}, but {named.name} was given; give {recorded}"
         )
     if named.fixed and named.fixed != settings:
         raise NotTheSame(
-            f"the {what} that was given has other settings than that of the run; expected "
+            f"the given {what} has other settings than that of the run; expected "
             f"{json.dumps(settings)}"
         )
     return named
 
 
 def make_method(named: Named, settings: Mapping[str, Any]) -> Method:
-    """A new method with these settings; a given one is copied, so that runs share no state."""
+    """Make a method with these settings; a given one is copied, so that runs share no state."""
     if isinstance(named.code, Method):
         return copy.deepcopy(named.code)
     try:
@@ -129,7 +129,7 @@ def make_method(named: Named, settings: Mapping[str, Any]) -> Method:
 
 
 def refuse_unnamed(what: str, name: str) -> NoReturn:
-    """Say how to name code of one's own again."""
+    """Raise an error that says how to give the user's own code again."""
     if name.startswith(OBJECT):
         raise InputError(
             f"the run was made with a method object, {name}; give an equal one again, in Python: "
@@ -143,7 +143,7 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
 
 
 def carried(method: Named, backbone: Named) -> dict[str, Any]:
-    """What a child process needs to find the code of a user's own."""
+    """What a child process needs to find the user's own code."""
     found: dict[str, Any] = {}
     if isinstance(method.code, Method):
         parts = (method.code.sampler, method.code.estimator)
@@ -156,7 +156,7 @@ def carried(method: Named, backbone: Named) -> dict[str, Any]:
 
 
 def unpacked(carried: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    """`method` and `backbone` of one's own in a child, from what the parent process sent."""
+    """The user's own `method` and `backbone` in a child, from what the parent process sent."""
     own = [what for what in ("method", "backbone") if what in carried]
     found = {what: follow(what, carried[what]) for what in own}
     if "parts" in carried:
@@ -168,20 +168,20 @@ def unpacked(carried: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, An
 
 
 def as_tuples(value: Any) -> Any:
-    """The lists of a JSON record as the tuples that they were."""
+    """Turn the lists of a JSON record back into tuples."""
     if isinstance(value, dict):
         return {key: as_tuples(item) for key, item in value.items()}
     return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
-def _imported(what: str, place: str, known: Mapping[str, Any]) -> Any:
-    if not is_place(place):
+def _imported(what: str, path: str, known: Mapping[str, Any]) -> Any:
+    if not is_place(path):
         kind = "function" if what == "method" else "Class"
         raise InputError(
-            f"unknown {what} {place!r}; choose one of {', '.join(known)}, or name your own: "
+            f"unknown {what} {path!r}; choose one of {', '.join(known)}, or name your own: "
             f"package.module:{kind}"
         )
-    return import_place(what, place)
+    return import_place(what, path)
 
 
 def _own_options(owner: Callable[..., Any], name: str) -> dict[str, Option]:

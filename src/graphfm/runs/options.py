@@ -1,4 +1,4 @@
-"""Every option of a training: who declares it, with which default, and what it does."""
+"""All options of a training: their owners, defaults and help texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrainOption:
 
     @property
     def help(self) -> str:
-        """What it does, by owner where they differ, and who takes it."""
+        """The help text, by owner if they differ, and the owners if not all have it."""
         texts: dict[str, list[str]] = {}
         for owner, option in self.owners.items():
             texts.setdefault(_with_choices(option), []).append(owner)
@@ -48,19 +48,19 @@ class TrainOption:
 
     @property
     def default(self) -> str:
-        """The default as text; by owner where they differ: "2; gcnii 4"."""
+        """The default as text, by owner if they differ: "2; gcnii 4"."""
         groups = self._defaults()
         if len(groups) == 1:
             return next(iter(groups))
         parts = {text: f"{', '.join(owners)} {text}" for text, owners in groups.items()}
-        if not self.others:  # what most have comes first, without their names
+        if not self.others:  # the most common default comes first, without names
             most = max(groups, key=lambda text: len(groups[text]))
             parts = {most: most, **{text: part for text, part in parts.items() if text != most}}
         return "; ".join(parts.values())
 
     @property
     def value(self) -> Any:
-        """The default that all owners share; None where they differ."""
+        """The default that all owners share; None if they differ."""
         values = {repr(option.default) for option in self.owners.values()}
         shared = len(values) == 1 and self.first.has_default
         return self.first.default if shared else None
@@ -74,7 +74,7 @@ class TrainOption:
 
 
 def train_options(*own: Named) -> dict[str, TrainOption]:
-    """All options by name; `own` are methods and backbones that are not ours."""
+    """All options by name; `own` are the user's own methods and backbones."""
     own_methods = [named for named in own if not isinstance(named.code, type)]
     own_backbones = [named for named in own if isinstance(named.code, type)]
     backbones = [*own_backbones, *map(choose_backbone, BACKBONES)]
@@ -90,12 +90,12 @@ def train_options(*own: Named) -> dict[str, TrainOption]:
 
 
 def refusal(option: str, backbone: str, method: str) -> str:
-    """Why `option` was not taken, and who would take it."""
+    """The error text for an option that neither the backbone nor the method has."""
     known = train_options().get(option)
     kind = "backbone" if known is not None and known.panel == NETWORK else "method"
     takers = [f"{kind} {name}" for name in known.owners] if known is not None else []
-    advice = f"it belongs to {', '.join(takers)}" if takers else "nothing here takes it"
-    return f"{option} is no setting of backbone {backbone} or method {method}; {advice}"
+    advice = f"it belongs to {', '.join(takers)}" if takers else "there is no such option"
+    return f"{option} is not a setting of backbone {backbone} or method {method}; {advice}"
 
 
 def show_options(function: Callable[..., Any]) -> None:
@@ -136,7 +136,7 @@ def _with_choices(option: Option) -> str:
 
 
 def _either(option: TrainOption) -> Any:
-    """The types of all owners, and None for "as the method or backbone has it"."""
+    """The types of all owners, and None for the default of the method or backbone."""
     found: Any = None
     for annotation in dict.fromkeys(item.annotation for item in option.owners.values()):
         found = annotation if found is None else found | annotation

@@ -1,4 +1,4 @@
-"""Code of a user's own: how it is named, imported, and found again in a process of its own.
+"""The user's own code: how it is named, imported, and found again in a child process.
 
 It runs only where the user names it, by "package.module:function" or by handing over the object
 itself. Nothing here reads a name from a file.
@@ -33,7 +33,7 @@ def is_place(name: str) -> bool:
 
 
 def import_place(what: str, place: str) -> Any:
-    """The object at "package.module:name"; `what` says in errors what it is for."""
+    """Import "package.module:name"; `what` is its purpose in error messages."""
     module_name, _, name = place.partition(":")
     try:
         found: Any = importlib.import_module(module_name)
@@ -61,7 +61,7 @@ def place_of(thing: Any) -> str:
 
 
 def directions_to(thing: Any) -> dict[str, Any]:
-    """What another process needs to find a function or class; refuses what it cannot find."""
+    """What another process needs to import a function or class; refuses local ones."""
     if _loading_script:
         raise InputError(
             'the script compares methods while it is imported; put the call under "if __name__ == '
@@ -92,7 +92,7 @@ def follow(what: str, directions: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def importable(folder: str | None) -> Iterator[None]:
-    """Modules of the folder can be imported, before others only while the block runs."""
+    """Put the folder first on the import path; afterwards it stays as the last entry."""
     if folder is None:
         yield
         return
@@ -101,7 +101,7 @@ def importable(folder: str | None) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(folder)
-        if folder not in sys.path:  # for what its modules import later
+        if folder not in sys.path:  # its modules may import others later
             sys.path.append(folder)
 
 
@@ -141,7 +141,7 @@ def _find(owner: Any, name: str) -> Any:
 
 
 def _current_folder() -> str | None:
-    """The current folder, if this process imports from it; a child is not told of it otherwise."""
+    """The current folder, if this process imports from it, else None."""
     here = os.path.realpath(os.getcwd())
     return here if any(os.path.realpath(entry) == here for entry in sys.path) else None
 

@@ -1,4 +1,4 @@
-"""Where numbers and times come from: programs and machine."""
+"""The versions and the machine behind a run's numbers and times."""
 
 import platform
 from typing import Any
@@ -10,7 +10,7 @@ from graphfm.version import VERSION
 
 
 def versions() -> dict[str, str]:
-    """Of the programs that decide the numbers."""
+    """Versions of the programs that determine the numbers."""
     return {
         "graphfm": VERSION,
         "torch": torch.__version__,
@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What decides the times."""
+    """The device and the number of threads, which determine the times."""
     return {"device": _device_name(device), "threads": torch.get_num_threads()}
 
 

@@ -1,4 +1,4 @@
-"""What the folder of a run says, read without trust."""
+"""Read the folder of a run, and check everything in it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MALFORMED = (
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError, OverflowError,
     IndexError,
 )  # fmt: skip
-ADVICE = "bring it back from a copy, or begin a new run"
-MOST_NUMBER = 1 << 40  # of features or classes; more is a slip, and would overflow
+ADVICE = "restore it from a copy, or start a new run"
+MOST_NUMBER = 1 << 40  # most features or classes; more would overflow
 
 
 def read_run(
     path: Path, *, backbone: BackboneLike | None = None
 ) -> tuple[Run, Model, dict[str, Any]]:
-    """The run, its model, and what its config says of the graph.
+    """Read a run: its settings, its model, and what its config says about the graph.
 
     A backbone of the user's own has to be given again; the method is not needed.
     """
@@ -53,7 +53,7 @@ def read_run(
                 raise ValueError(f"{name} is {graph[name]!r}")
         naming.check_names("class_names", names, graph["num_classes"])
         sizes = graph["num_features"], graph["num_classes"]
-        with torch.device("meta"):  # without memory, until the weights are known to be as large
+        with torch.device("meta"):  # allocates nothing before the shapes are checked
             planned = run.new_backbone(*sizes)
     except MALFORMED as error:
         raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
@@ -77,9 +77,9 @@ def read_run(
 def read_config(
     path: Path, *, method: MethodLike | None = None, backbone: BackboneLike | None = None
 ) -> tuple[Run, dict[str, Any]]:
-    """The run, and all that `config.json` says beside it.
+    """Read `config.json`: the run, and the whole record.
 
-    Code of the user's own is never imported because the file names it: it has to be given.
+    The user's own code has to be given: what a file names is never imported.
     """
     config = _read_json(path / CONFIG)
     method = None if method is None else choose_method(method)
@@ -101,7 +101,7 @@ def read_config(
 
 
 def read_score(path: Path) -> Score | None:
-    """How a run ended; None of one that has not."""
+    """The result of a run; None if it is not finished."""
     if not (path / RESULT).exists() and not (path / RESULT).is_symlink():
         return None
     record = _read_json(path / RESULT)
@@ -117,27 +117,27 @@ def read_score(path: Path) -> Score | None:
 
 
 def _check_shapes(path: Path, shapes: Mapping[str, torch.Size]) -> None:
-    """Refuse weights of another shape than the network's, by the header of their file alone."""
+    """Refuse weights whose shapes differ from the network's; reads only the file's header."""
     with safe_open(path, framework="pt") as stream:
         if strange := set(stream.keys()) ^ shapes.keys():
-            raise ValueError(f"{min(strange)} is not in both")
+            raise ValueError(f"{min(strange)} is missing or unknown")
         for name, shape in shapes.items():
             if stream.get_slice(name).get_shape() != list(shape):
-                raise ValueError(f"{name} is {stream.get_slice(name).get_shape()}")
+                raise ValueError(f"{name} has shape {stream.get_slice(name).get_shape()}")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     folder = path.parent
     if folder.exists() and not folder.is_dir():
-        more = f" ({folder.parent} is one)" if (folder.parent / CONFIG).is_file() else ""
-        raise InputError(f"{folder} is a file; expected the folder of a run{more}; give that")
+        more = f"; give {folder.parent}" if (folder.parent / CONFIG).is_file() else ""
+        raise InputError(f"{folder} is a file; expected the folder of a run{more}")
     if not path.is_file():
         missing = f"it has no {path.name}" if folder.is_dir() else "there is no such folder"
-        raise InputError(f"{folder} is no run: {missing}; give the folder of a training")
+        raise InputError(f"{folder} is not a run: {missing}; give the folder of a training")
     try:
         record = read_json(path)
     except PermissionError:
-        raise InputError(f"{path} may not be read; ask its owner to let you (chmod)") from None
+        raise InputError(f"{path} cannot be read; check its permissions (chmod)") from None
     except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error}); {ADVICE}") from None
     if not isinstance(record, dict):

@@ -1,4 +1,4 @@
-"""A run: everything that decides what a training does, and the function that builds it."""
+"""A run: all settings of a training, and the function that builds its trainer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from graphfm.training.setup import check_capture, check_trainable, seeded
 from graphfm.training.trainer import Trainer
 
 DEVICES = ("auto", "cpu", "cuda")
-OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods that are one network
+OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
 HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
 RECORDED = (
     "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
@@ -43,7 +43,7 @@ RECORDED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One training, settled: nothing is left to a default that may change."""
+    """All settings of one training, with every default filled in."""
 
     dataset: str
     backbone: str
@@ -67,7 +67,7 @@ class Run:
         device: str = "auto",
         **options: Any,
     ) -> Run:
-        """Sort flat options (`hidden=64, lr=0.01, ...`) to their owners; None is not given.
+        """Assign flat options (`hidden=64, lr=0.01`) to their owners; None means not given.
 
         A method is a name, "package.module:function", a function that returns a `Method`, or a
         `Method`; a backbone is a name, "package.module:Class" or a subclass of `Backbone`.
@@ -114,8 +114,8 @@ class Run:
     ) -> Run:
         """The inverse of `to_json`, through the same checks as `make`.
 
-        Nothing that a record names is imported. Code of a user's own has to be given here again;
-        without it the run can be looked at, and `require` says what is missing.
+        Nothing that a record names is imported. The user's own code has to be given again; without
+        it the run can be inspected, and `require` says what is missing.
         """
         flat = as_tuples(dict(record))
         settings = {name: flat.pop(f"{name}_settings") for name in ("backbone", "method")}
@@ -129,14 +129,14 @@ class Run:
         return cls.make(**{**flat, **chosen})
 
     def require(self, *what: str) -> None:
-        """Refuse to go on without the code of the "method" or the "backbone"."""
+        """Refuse to continue without the code of the "method" or the "backbone"."""
         for name in what:
             named: Named = getattr(self, f"named_{name}")
             if named.code is None:
                 refuse_unnamed(name, named.name)
 
     def new_method(self) -> Method:
-        """A copy of the method that was made and checked with the run: trainers share no state."""
+        """A copy of the run's method, so that trainers share no state."""
         self.require("method")
         return copy.deepcopy(self.made_method)  # type: ignore[return-value]
 
@@ -148,12 +148,12 @@ class Run:
         return backbone
 
     def code(self) -> dict[str, Any]:
-        """What a child process needs to find code of a user's own; empty if there is none."""
+        """What a child process needs to find the user's own code; empty if there is none."""
         return carried(self.named_method, self.named_backbone)
 
 
 def load_graph(run: Run) -> Graph:
-    """The graph of a run, on its device; it is not read if it is known that it would not fit."""
+    """Load the graph of a run on its device; refuses one that is known not to fit."""
     device = pick_device(run.device)
     check_capture(run.training, device)
     if plan := foresee(run, device):
@@ -162,7 +162,7 @@ def load_graph(run: Run) -> Graph:
 
 
 def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
-    """The trainer of `run` on `graph`, which is moved to the run's device.
+    """Build the trainer of `run` on `graph`, which is moved to the run's device.
 
     With a `plan` that was checked for this graph, the graph and its memory are not checked again.
     """
@@ -179,7 +179,7 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
 
 
 def backbone_of(method: object) -> str | None:
-    """The network a method brings along; None where any will do."""
+    """The network that a method needs; None if it works with any."""
     name = method.name if isinstance(method, Named) else method
     return OWN_NETWORK.get(name) if isinstance(name, str) else None
 
@@ -196,7 +196,7 @@ def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
 
 
 def pick_device(name: str) -> torch.device:
-    """ "auto" is the GPU where there is one."""
+    """The device of that name; "auto" is the GPU if there is one."""
     known_name("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError("device is cuda, but torch sees no GPU; use device cpu or auto")
@@ -206,7 +206,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
-    """Refuse a name that is none of those known."""
+    """Refuse an unknown name."""
     if name not in known:
         raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}")
 
@@ -217,14 +217,14 @@ def _network(method: Named, backbone: BackboneLike | None) -> Named:
     chosen = choose_backbone(backbone or own or "sage")
     if own is not None and chosen.name != own:
         raise InputError(
-            f"method {own} is a network of its own and does not train {chosen.name}; leave out the "
+            f"method {own} has its own network and cannot train {chosen.name}; leave out the "
             "backbone"
         )
     return chosen
 
 
 def _check_apart(method: Named, backbone: Named) -> None:
-    """Refuse a setting that would have two owners."""
+    """Refuse a setting that both the method and the backbone declare, or every training has."""
     owners = [method, backbone, Named(name="", options=options_in(Training))]
     for number, one in enumerate(owners):
         for other in owners[number + 1 :]:
@@ -238,4 +238,6 @@ def _check_apart(method: Named, backbone: Named) -> None:
 def _refuse_history_settings(method: str, training: Training) -> None:
     for name in HISTORY_SETTINGS:
         if getattr(training, name) != getattr(Training(), name):
-            raise InputError(f"{name} is about histories, and method {method} keeps none")
+            raise InputError(
+                f"{name} applies to histories, but method {method} keeps none; leave it out"
+            )

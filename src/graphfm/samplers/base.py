@@ -14,7 +14,7 @@ from graphfm.step_plan import StepPlan
 
 
 class Sampler(ABC):
-    """Chooses what a step sees. `__init__` stores settings; `prepare` does the work."""
+    """Chooses which nodes and edges a step sees. `prepare` does the work that is needed once."""
 
     wants_gradients: ClassVar[bool] = False  # `snapshot` is called at the start of each epoch
     starts_at_training_nodes: ClassVar[bool] = False  # the last layer writes no other nodes
@@ -29,7 +29,7 @@ class Sampler(ABC):
         return None
 
     def reads_in_place(self) -> bool:
-        """True if the first block can read features where they are, by node id."""
+        """True if the first block can read features from their table, by node id."""
         return False
 
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
@@ -42,10 +42,10 @@ class Sampler(ABC):
 
     def snapshot(self, norms: Tensor) -> None:
         """Take the norms of the training nodes' loss gradients, in the order of their ids."""
-        raise AssertionError(f"{type(self).__name__} wants no gradients")
+        raise AssertionError(f"{type(self).__name__} does not use gradients")
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What batches depend on beyond the graph, the settings and the random generator."""
+        """Tensors that batches depend on beside graph, settings and random generator."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -63,7 +63,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
-        """What each step starts from: seed nodes, or part numbers."""
+        """Yield what each step of an epoch starts from: seed nodes, or part numbers."""
 
     @abstractmethod
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:

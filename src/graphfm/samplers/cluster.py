@@ -19,14 +19,14 @@ from graphfm.step_plan import StepPlan
 
 @dataclass(kw_only=True)
 class ClusterSampler(Sampler):
-    """`parts_per_batch` parts at random of `parts`; the last batch of an epoch takes the rest.
+    """Batches of `parts_per_batch` random parts; the last batch of an epoch takes the rest.
 
-    The targets of every layer are the nodes of these parts, the sources those and their
-    in-neighbours (the halo). `Block.from_halo` holds the edges the other way: what the halo reads
-    of the batch, with the weights that the matrix has there, not those of the batch's own edges
-    turned round, which a row-normalised or directed matrix would make wrong.
+    The targets of every layer are the nodes of these parts; the sources are the targets and their
+    in-neighbours outside the batch (the halo). `Block.from_halo` holds the edges from the batch to
+    the halo. Their weights are looked up in the matrix: those of the opposite edges would be wrong
+    for a row-normalised or directed matrix.
 
-    Without `halo`, edges from outside are dropped and what is left is normalised as if it were the
+    Without `halo`, edges from outside are dropped and the rest is normalised as if it were the
     whole graph (Cluster-GCN, Chiang et al., 2019).
     """
 
@@ -34,8 +34,8 @@ class ClusterSampler(Sampler):
     parts_per_batch: int = 1
     how: str = "metis"
     halo: bool = True
-    edges_back: bool = True  # those from the batch to its halo, for estimators that move it
-    edge_drop: float = 0.0  # share of the edges left out of a step; the others weigh more
+    edges_back: bool = True  # fill `from_halo` with edges, for estimators that update the halo
+    edge_drop: float = 0.0  # share of the edges left out of a step; the others are scaled up
     seed: int = 0  # of the partition
 
     def __post_init__(self) -> None:
@@ -64,7 +64,8 @@ class ClusterSampler(Sampler):
         known = graph.edge_weight is None or adjacency.row_scale is adjacency.col_scale
         self.mirrored = self.readers is not None and self.readers.mirrored and known
         if self.readers is not None and not self.mirrored:
-            self.place = torch.full((graph.num_nodes,), -1, device=graph.device)  # between calls
+            # -1 between calls; filled and cleared by each call
+            self.row_of_node = torch.full((graph.num_nodes,), -1, device=graph.device)
         self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
@@ -89,26 +90,26 @@ class ClusterSampler(Sampler):
         if block.num_src > block.num_dst:
             block = replace(block, from_halo=self._from_halo(block))
         if self.edge_drop:
-            edges = _without_some(block.edges, self.edge_drop, rng)
+            edges = _drop_edges(block.edges, self.edge_drop, rng)
             block = replace(block, edges=edges, by_id=None)
         return Batch(block.src_ids, dst_ids, (block,) * self.num_layers)
 
     def _from_halo(self, block: Block) -> Block:
-        """The halo as targets, the batch as sources: rows of the matrix that the batch can fill."""
+        """The block with the halo as targets and the batch as sources."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         degree = self.adjacency.graph.degree[halo_ids].float()
         ids = torch.cat([halo_ids, block.dst_ids])
         if self.readers is None:
             indptr = torch.zeros(num_halo + 1, dtype=torch.int32, device=ids.device)
-            nothing = torch.empty(0, device=ids.device)
-            return Block(ids, Edges(indptr, nothing.int(), nothing, block.num_src), degree)
+            empty = torch.empty(0, device=ids.device)
+            return Block(ids, Edges(indptr, empty.int(), empty, block.num_src), degree)
         edges = self._mirrored(block) if self.mirrored else self._read_by(block, self.readers)
         seen = offsets(edges.weight.double()).index_select(0, edges.indptr).diff()
         share = seen.float() / self.adjacency.row_sums[halo_ids]
         return Block(ids, edges, degree, share=share)
 
     def _mirrored(self, block: Block) -> Edges:
-        """What the halo reads of the batch, by the edges the other way: they are the same."""
+        """The edges from batch to halo of an undirected graph: the batch's own, transposed."""
         back = block.edges.transposed.some(block.num_dst, block.num_src)
         weight, adjacency = back.weight, self.adjacency
         if adjacency.row_scale is not adjacency.col_scale:
@@ -117,12 +118,12 @@ class ClusterSampler(Sampler):
         return Edges(back.indptr, back.col + back.num_dst, weight, block.num_src)
 
     def _read_by(self, block: Block, readers: OutNeighbors) -> Edges:
-        """What the halo reads of the batch, where edges lead one way."""
+        """The edges from batch to halo of a directed graph."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         source, reader_ids, position = readers.of(block.dst_ids)
-        self.place[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
-        row = self.place[reader_ids]
-        self.place[halo_ids] = -1
+        self.row_of_node[halo_ids] = torch.arange(num_halo, device=halo_ids.device)
+        row = self.row_of_node[reader_ids]
+        self.row_of_node[halo_ids] = -1
         keep = (row >= 0).nonzero().squeeze(1)
         keep = keep[torch.argsort(row[keep], stable=True)]
         row, source, position = row[keep], source[keep], position[keep]
@@ -131,8 +132,8 @@ class ClusterSampler(Sampler):
         return Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
 
 
-def _without_some(edges: Edges, share: float, rng: torch.Generator) -> Edges:
-    """Some of the edges, heavier by as much as is missing (DropEdge, Rong et al., 2020)."""
+def _drop_edges(edges: Edges, share: float, rng: torch.Generator) -> Edges:
+    """Drop a share of the edges and scale up the others (DropEdge, Rong et al., 2020)."""
     dice = torch.rand(edges.num_edges, generator=rng, device=rng.device)
     keep = (dice >= share).nonzero().squeeze(1)
     indptr = offsets(torch.bincount(edges.row[keep], minlength=edges.num_dst)).to(edges.col.dtype)

@@ -13,7 +13,7 @@ from graphfm.step_plan import StepPlan
 
 
 class FullSampler(Sampler):
-    """Every node, every edge, one step an epoch."""
+    """Every node and every edge in each batch; an epoch is one step."""
 
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
         return True

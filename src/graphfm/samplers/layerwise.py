@@ -1,4 +1,4 @@
-"""A fixed number of nodes per layer, shared by all that read them."""
+"""FastGCN and LADIES: a fixed number of sampled nodes per layer, shared by all targets."""
 
 from dataclasses import dataclass
 
@@ -15,20 +15,20 @@ from graphfm.step_plan import StepPlan
 
 @dataclass(kw_only=True)
 class LayerSampler(SeedSampler):
-    """`nodes_per_layer[k]` draws of the nodes that layer k + 1 reads, by importance.
+    """Draws `nodes_per_layer[k]` of the nodes that layer k + 1 reads, by importance.
 
-    A node's chance is the squared norm of its column: of the whole matrix, the same for every layer
-    and step (FastGCN, Chen et al., 2018), or with `dependent` of the rows of this layer's targets
-    (LADIES, Zou et al., 2019). Edges from what was drawn are weighted by count / (draws * chance),
-    so that aggregates are unbiased; `normalize_rows` then scales each row to its true total, as
-    LADIES does, which is less noisy and no longer unbiased. A layer's targets read their own rows
-    exactly. Where the number covers all there is, all are taken.
+    A node's probability is proportional to the squared norm of its column: in the whole matrix, the
+    same for every layer and step (FastGCN, Chen et al., 2018), or with `dependent` in the rows of
+    this layer's targets (LADIES, Zou et al., 2019). Edges from drawn nodes are multiplied by
+    count / (draws * probability), so that aggregates are unbiased. `normalize_rows` then scales
+    each row to its true total, as LADIES does: less noise, and no longer unbiased. A layer's
+    targets read their own rows exactly. If there are no more nodes than draws, all are taken.
     """
 
     nodes_per_layer: tuple[int, ...]  # one per layer, input first; or one for all
     dependent: bool = False
     normalize_rows: bool = False
-    every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
+    every_neighbor: bool = False  # also fill `Block.full` with all neighbours
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,7 +49,7 @@ class LayerSampler(SeedSampler):
         targets: float = min(self.batch_size, size.num_train)
         for number in reversed(one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)):
             sources = min(targets + number, size.num_nodes)
-            edges = targets * size.mean_degree  # looked at, if not all kept
+            edges = targets * size.mean_degree  # all are read, though not all are kept
             layers.insert(0, LayerFootprint(sources, targets, edges))
             targets = sources
         return layers
@@ -89,21 +89,21 @@ class LayerSampler(SeedSampler):
     def _factors(
         self, neighbor_ids: Tensor, weight: Tensor, number: int, rng: torch.Generator
     ) -> Tensor:
-        """What each edge's weight is multiplied by: zero where its source was not drawn."""
+        """The factor of each edge's weight: zero if its source was not drawn."""
         if neighbor_ids.numel() == 0:
             return torch.ones_like(weight)
         if self.dependent:
-            distinct, place = torch.unique(neighbor_ids, return_inverse=True)
+            distinct, index = torch.unique(neighbor_ids, return_inverse=True)
             squares = as_chances(weight.double().square())
-            chances = Chances(torch.zeros_like(distinct).index_add_(0, place, squares))
+            chances = Chances(torch.zeros_like(distinct).index_add_(0, index, squares))
         else:
-            chances, place = self.chances, neighbor_ids
+            chances, index = self.chances, neighbor_ids
         drawn, factor = chances.draw(number, rng)
-        found = torch.searchsorted(drawn, place).clamp(max=drawn.numel() - 1)
-        return torch.where(drawn[found] == place, factor[found], 0.0)
+        found = torch.searchsorted(drawn, index).clamp(max=drawn.numel() - 1)
+        return torch.where(drawn[found] == index, factor[found], 0.0)
 
     def _correction(self, dst_ids: Tensor, weight: Tensor, indptr: Tensor) -> Tensor:
-        """True total of each row's edges over the total of those drawn."""
+        """Ratio of the true total of each row's edges to the total of the drawn ones."""
         own = self.adjacency.self_weight
         total = self.adjacency.row_sums[dst_ids] - (0 if own is None else own[dst_ids])
         seen = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0)

@@ -1,4 +1,4 @@
-"""Training nodes by the size of their gradients."""
+"""MVS-GCN: training nodes drawn by the norm of their gradients."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,17 +13,17 @@ from graphfm.samplers.drawing.importance import Inclusion, inclusion
 from graphfm.samplers.layerwise import LayerSampler
 from graphfm.step_plan import StepPlan
 
-LEAST = 0.5  # of the mean norm: gradients grow with dropout and with time, and divide the loss
+LEAST = 0.5  # smallest norm, as a share of the mean: losses are divided by these stale norms
 
 
 @dataclass(kw_only=True)
 class MinimalVarianceSampler(LayerSampler):
-    """Batches in which a node is in with a probability in proportion to its gradient's norm.
+    """Draws each training node with a probability proportional to the norm of its gradient.
 
-    MVS-GCN (Cong et al., 2020): that is the choice of least variance, once a node's loss is divided
-    by its probability. Norms are those of the last `snapshot`, which a trainer takes at the start
-    of an epoch, and count as half their mean at least; before the first all are alike. Below the
-    batch, layers are sampled as in LADIES.
+    MVS-GCN (Cong et al., 2020): with each loss divided by its probability, this choice has the
+    least variance. The norms are those of the last `snapshot`, which the trainer takes at the start
+    of an epoch, and at least half their mean; before the first snapshot they are all equal. The
+    layers below are sampled as in LADIES.
     """
 
     wants_gradients: ClassVar[bool] = True

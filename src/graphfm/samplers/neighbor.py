@@ -1,4 +1,4 @@
-"""A few sampled neighbours per node and layer."""
+"""GraphSAGE: a few sampled neighbours per node and layer."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 from graphfm.step_plan import IN_PLACE, StepPlan
 
-MOST_LAYOUTS = 16  # that are kept; batches have one size, the last of an epoch another
+MOST_LAYOUTS = 16  # layouts to keep: full batches have one size, the last of an epoch another
 
 
 @dataclass(kw_only=True)
 class NeighborSampler(SeedSampler):
-    """`fanout[k]` neighbours of each node that layer k + 1 writes (GraphSAGE, Hamilton et al.).
+    """Picks `fanout[k]` neighbours of each node that layer k + 1 writes (Hamilton et al., 2017).
 
-    The estimate of a weighted sum is unbiased whatever the weights: of the d neighbours of v, r
-    are picked at equal distances from a random start, and their weights multiplied by d / r. Where
-    r >= d all are taken and the sum is exact. The start is a hash of the node and of a number drawn
-    for the step and layer, so a node that occurs twice in a layer sees the same neighbours, and has
-    the same row, both times; different nodes pick independently.
+    Of the d neighbours of v, r are picked at equal distances from a random start and their weights
+    are multiplied by d / r, so the estimate of a weighted sum is unbiased for any weights. If
+    r >= d, all are taken and the sum is exact. The start is a hash of the node and of a number
+    drawn per step and layer, so a node that occurs twice in a layer has the same neighbours and the
+    same row both times; different nodes pick independently.
 
-    On a GPU nothing is sorted and no duplicate removed, so every shape follows from the number of
-    seeds alone, which it exceeds by a factor of fanout + 1 for each layer; only where that is more
-    than the graph has nodes, each is read once. On a CPU, which gains nothing by fixed shapes and
-    much by fewer rows, a layer has each node once.
+    On a GPU nothing is sorted and duplicates stay, so the number of seeds determines every shape:
+    it grows by a factor of fanout + 1 per layer. Only if that exceeds the number of nodes are
+    duplicates removed. On a CPU they are always removed: fixed shapes gain nothing there, and
+    fewer rows gain much.
     """
 
     fanout: tuple[int, ...]  # one per layer, input first; or one for all
-    every_neighbor: bool = False  # lay the whole neighbourhood beside the sample (`Block.full`)
+    every_neighbor: bool = False  # also fill `Block.full` with all neighbours
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers("fanout", self.fanout, "; one above every degree takes all neighbours")
+        check_numbers("fanout", self.fanout, "; a fanout above every degree takes all neighbours")
 
     @property
     def views(self) -> frozenset[str]:
@@ -57,7 +57,7 @@ class NeighborSampler(SeedSampler):
         return self._clamped(size.max_degree, num_layers)
 
     def _clamped(self, max_degree: int | None, num_layers: int) -> tuple[int, ...]:
-        """The fan-out of each layer. Above the largest degree there is nothing more to pick."""
+        """The fan-out of each layer, at most the largest degree."""
         fanouts = one_per_layer("fanout", self.fanout, num_layers)
         if max_degree is None:
             return fanouts
@@ -73,7 +73,7 @@ class NeighborSampler(SeedSampler):
         fanouts = self.fixed_fanouts(size, plan.num_layers)
         for depth, fanout in reversed(list(enumerate(fanouts))):
             if depth > 0 or not plan.exact_first_hop:
-                if rows * fanout > size.num_nodes:  # then each node is read once
+                if rows * fanout > size.num_nodes:  # then duplicates are removed
                     return False
                 in_place = plan.whole_neighborhoods and fanout <= MOST_FANOUT
                 if self.every_neighbor and not in_place:
@@ -86,7 +86,7 @@ class NeighborSampler(SeedSampler):
         targets: float = min(self.batch_size, size.num_train)
         for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
             picks = targets * fanout
-            if picks > size.num_nodes:  # then none that only fill a row
+            if picks > size.num_nodes:  # then rows are not padded with repeated picks
                 picks = targets * min(fanout, size.mean_degree)
             edges = picks + targets * self.every_neighbor * size.mean_degree
             sources = targets + min(picks, size.num_nodes)
@@ -113,7 +113,7 @@ class NeighborSampler(SeedSampler):
         return Batch(src_ids, seeds, tuple(blocks), whole=whole)
 
     def _block(self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool) -> Block:
-        """A layer's block that no single operation can make in shapes known beforehand."""
+        """The block of a layer whose shapes depend on the nodes that are picked."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
             picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
@@ -134,7 +134,7 @@ class NeighborSampler(SeedSampler):
     def _compact(
         self, dst_ids: Tensor, fanout: int, salt: Tensor, in_place: bool
     ) -> tuple[Tensor, Edges]:
-        """Distinct sources, and edges without the picks that only fill a row."""
+        """Distinct sources, and edges without the repeated picks that only pad a row."""
         graph, where = self.adjacency.graph, self.adjacency.neighborhoods
         count, neighbor_ids, weight = pick_distinct(dst_ids, salt, fanout, where)
         indptr = offsets(count).int()
@@ -143,12 +143,12 @@ class NeighborSampler(SeedSampler):
         if self.distinct is not None:
             src_ids, col = self.distinct(dst_ids, neighbor_ids)
         else:
-            ids, place = torch.unique(neighbor_ids, return_inverse=True)
-            src_ids, col = torch.cat([dst_ids, ids]), (dst_ids.numel() + place).int()
+            ids, index = torch.unique(neighbor_ids, return_inverse=True)
+            src_ids, col = torch.cat([dst_ids, ids]), (dst_ids.numel() + index).int()
         return src_ids, Edges(indptr, col, weight, src_ids.numel())
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
-        """True if one operation can pick such a layer, in shapes that are known beforehand."""
+        """True if one operation can pick this layer's neighbours, with shapes known beforehand."""
         in_place = self.plan.whole_neighborhoods and fanout <= MOST_FANOUT
         if self.every_neighbor and not (in_place and self.adjacency.graph.num_edges):
             return False
@@ -173,7 +173,7 @@ class NeighborSampler(SeedSampler):
         return block, picks.degree
 
     def _side_by_side(self, weight: Tensor, num_dst: int, fanout: int) -> Edges:
-        """Every pick is a source of its own, behind the targets."""
+        """Edges of a layer in which every pick is a source of its own, after the targets."""
         size, device = num_dst * (fanout + 1), weight.device
         layout = self.layouts.get((num_dst, fanout))
         if layout is None:

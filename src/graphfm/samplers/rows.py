@@ -1,4 +1,4 @@
-"""Training nodes alone, for networks that need no neighbours."""
+"""Batches of training nodes without edges, for networks that read no neighbours."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from graphfm.step_plan import StepPlan
 
 @dataclass(kw_only=True)
 class RowSampler(SeedSampler):
-    """`batch_size` training nodes in random order, and no edges: what the network reads is rows."""
+    """Batches of `batch_size` training nodes in random order, without edges (SIGN, SGC, MLP)."""
 
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
         return True
@@ -23,7 +23,7 @@ class RowSampler(SeedSampler):
     def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         if plan.num_layers > 0:
             raise InputError(
-                f"the network has {plan.num_layers} graph layers, and this method gives it no "
+                f"the network has {plan.num_layers} graph layers, but this method gives it no "
                 "edges; use backbone sign, sgc or mlp, or another method"
             )
         super().prepare(adjacency, plan)

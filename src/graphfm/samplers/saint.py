@@ -1,4 +1,4 @@
-"""GraphSAINT (Zeng et al., 2020): random subgraphs, corrected for who is in them how often."""
+"""GraphSAINT (Zeng et al., 2020): random subgraphs, corrected for how often nodes are in them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,21 +16,23 @@ from graphfm.samplers.drawing.induced_edges import InducedEdges
 from graphfm.step_plan import StepPlan
 
 SUBGRAPHS = ("node", "edge", "walk")
-MOST = 1e4  # by which an edge is ever multiplied
+MOST = 1e4  # largest factor of an edge
 
 
 @dataclass(kw_only=True)
 class SaintSampler(Sampler):
-    """The subgraph induced by the nodes that `budget` draws touch.
+    """Each batch is the subgraph induced by the nodes that `budget` draws touch.
 
-    Draws are of nodes (by the squared norm of their column), edges (by 1 / deg u + 1 / deg v; both
-    ends are in) or roots of walks of `walk_length` steps. A node that could never be drawn so has
-    the least chance of any. Subgraphs are drawn beforehand until they
-    hold `coverage` times the nodes of the graph: with C_v and C_uv the number of those that have
-    node v and edge (u, v), edges are multiplied by C_v / C_uv (which makes v's aggregate unbiased,
-    given that v is there) and losses by (subgraphs / C_v) / training nodes (which makes the batch's
-    loss an unbiased mean). What was never seen counts as seen once. An epoch is as many subgraphs
-    as it takes to hold as many nodes as the graph. A budget of all there is is the whole graph.
+    Draws are of nodes (by the squared norm of their column), of edges (by 1 / deg u + 1 / deg v,
+    both ends are taken) or of roots of walks of `walk_length` steps. A node whose probability would
+    be zero gets the smallest positive probability instead.
+
+    Before training, subgraphs are drawn until they hold `coverage` times the nodes of the graph.
+    C_v and C_uv count those with node v and with edge (u, v). Edges are multiplied by C_v / C_uv,
+    which makes the aggregate of v unbiased if v is drawn, and losses by
+    (subgraphs / C_v) / (training nodes), which makes the batch's loss an unbiased mean. Counts of
+    zero are taken as one. An epoch draws about as many nodes as the graph has. A budget of all
+    nodes or edges gives the whole graph.
     """
 
     subgraph: str = "walk"
@@ -64,7 +66,7 @@ class SaintSampler(Sampler):
         self._count()
 
     def _count(self) -> None:
-        """Draw subgraphs for the normalisation alone."""
+        """Draw subgraphs to count nodes and edges for the normalisation."""
         graph = self.adjacency.graph
         nodes = torch.zeros(graph.num_nodes, device=graph.device)
         edges = torch.zeros(graph.num_edges, device=graph.device)
@@ -128,7 +130,7 @@ class SaintSampler(Sampler):
 
 
 def walk_step(adjacency: Adjacency, here: Tensor, rng: torch.Generator) -> Tensor:
-    """From each node to one of its in-neighbours at random; a node without any stays."""
+    """Walk from each node to a random in-neighbour; a node without in-neighbours stays."""
     graph = adjacency.graph
     if graph.num_edges == 0:
         return here
@@ -139,7 +141,7 @@ def walk_step(adjacency: Adjacency, here: Tensor, rng: torch.Generator) -> Tenso
 
 
 def _above_zero(chances: Tensor) -> Tensor:
-    """Give what has no chance the least that any has: nobody's loss may be left out for ever."""
+    """Raise zeros to the smallest positive number, so that every node's loss is seen sometimes."""
     least = int(chances[chances > 0].min()) if bool((chances > 0).any()) else 1
     return chances.clamp(min=least)
 

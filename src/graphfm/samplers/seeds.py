@@ -1,4 +1,4 @@
-"""Batches of training nodes, which is where most samplers begin."""
+"""The base of samplers whose batches start from training nodes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from graphfm.step_plan import StepPlan
 
 @dataclass(kw_only=True)
 class SeedSampler(Sampler):
-    """Every training node once an epoch, `batch_size` at a time, in a new order each time."""
+    """Takes every training node once per epoch, `batch_size` at a time, in a new random order."""
 
     starts_at_training_nodes: ClassVar[bool] = True
     batch_size: int
@@ -37,10 +37,10 @@ class SeedSampler(Sampler):
 
 
 def one_per_layer(name: str, values: tuple[int, ...], num_layers: int) -> tuple[int, ...]:
-    """One number for each layer, of one given for all or one given for each."""
+    """Expand one number for all layers to one for each; one for each stays as it is."""
     if num_layers and len(values) not in (1, num_layers):
         raise InputError(
-            f"{name} has {len(values)} numbers and the network {num_layers} layers; "
+            f"{name} has {len(values)} numbers, but the network has {num_layers} layers; "
             "give one number per layer, or one for all"
         )
     return (values * num_layers)[:num_layers]

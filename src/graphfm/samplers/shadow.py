@@ -1,4 +1,4 @@
-"""SHADOW (Zeng et al., 2021): a small subgraph of its own for every target."""
+"""SHADOW (Zeng et al., 2021): a small separate subgraph for every target."""
 
 from dataclasses import dataclass
 
@@ -15,19 +15,19 @@ from graphfm.samplers.seeds import SeedSampler
 from graphfm.step_plan import StepPlan
 
 SUBGRAPHS = ("khop", "pagerank")
-RESTART = 0.15  # of a walk, at each step
+RESTART = 0.15  # probability that a walk ends at each step
 
 
 @dataclass(kw_only=True)
 class ShadowSampler(SeedSampler):
-    """The network, however deep, runs on a subgraph around each seed and is read at the seed.
+    """The network, however deep, runs on a subgraph around each seed; its output is the seed's row.
 
     "khop": `fanout` neighbours of each node, up to `depth` steps away. "pagerank": the `budget`
-    nodes that `walks` walks from the seed visit most often, walks that end with a chance of 0.15 at
-    each step or where there is nowhere to go (personalised PageRank by simulation). Either way all
-    edges among these nodes are in, normalised as if the subgraph were the whole graph. A budget of
-    all nodes is the whole graph. Nodes in several subgraphs of a batch are there several times: the
-    subgraphs do not touch.
+    nodes that `walks` walks from the seed visit most often; a walk ends with probability 0.15 at
+    each step, or at a node without in-neighbours (personalised PageRank by simulation). Both keep
+    all edges among these nodes, normalised as if the subgraph were the whole graph. A budget of all
+    nodes gives the whole graph. The subgraphs of a batch are not connected: a node in several of
+    them occurs several times.
     """
 
     subgraph: str = "khop"
@@ -55,7 +55,7 @@ class ShadowSampler(SeedSampler):
         graph, n = adjacency.graph, adjacency.graph.num_nodes
         source, target = graph.edge_index
         self.edge_keys, self.edge_order = target * n + source, None
-        if bool((self.edge_keys[1:] < self.edge_keys[:-1]).any()):  # rows in an order of their own
+        if bool((self.edge_keys[1:] < self.edge_keys[:-1]).any()):  # rows are not sorted
             self.edge_keys, self.edge_order = self.edge_keys.sort()
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
@@ -85,7 +85,7 @@ class ShadowSampler(SeedSampler):
         return Batch(ids, seeds, (*(block,) * (self.num_layers - 1), last))
 
     def _hops(self, seeds: Tensor, rng: torch.Generator) -> Tensor:
-        """Keys, subgraph * num_nodes + node, of all nodes in all subgraphs: ascending."""
+        """Keys (subgraph * num_nodes + node) of all nodes in all subgraphs, ascending."""
         graph, n = self.adjacency.graph, self.adjacency.graph.num_nodes
         keys = new = torch.arange(seeds.numel(), device=seeds.device) * n + seeds
         fanouts = (self.fanout * self.depth)[: self.depth]
@@ -99,7 +99,7 @@ class ShadowSampler(SeedSampler):
         return keys.sort().values
 
     def _walked(self, seeds: Tensor, rng: torch.Generator) -> Tensor:
-        """The same, of the nodes that walks visit most."""
+        """Keys like those of `_hops`, for the nodes that walks visit most often."""
         n, device = self.adjacency.graph.num_nodes, seeds.device
         group = torch.arange(seeds.numel(), device=device)
         if self.budget >= n:
@@ -107,9 +107,9 @@ class ShadowSampler(SeedSampler):
         group, here = group.repeat_interleave(self.walks), seeds.repeat_interleave(self.walks)
         seen = [group * n + here]
         while group.numel():
-            goes_on = torch.rand(group.numel(), generator=rng, device=rng.device) >= RESTART
-            goes_on &= self.adjacency.graph.degree[here] > 0
-            group, here = group[goes_on], walk_step(self.adjacency, here[goes_on], rng)
+            walking = torch.rand(group.numel(), generator=rng, device=rng.device) >= RESTART
+            walking &= self.adjacency.graph.degree[here] > 0
+            group, here = group[walking], walk_step(self.adjacency, here[walking], rng)
             seen.append(group * n + here)
         keys, visits = torch.unique(torch.cat(seen), return_counts=True)
         order = visits.argsort(descending=True, stable=True)
@@ -122,11 +122,11 @@ class ShadowSampler(SeedSampler):
     def _edges(self, keys: Tensor, group: Tensor, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Row, column and position in the graph of the edges within subgraphs, rows ascending.
 
-        Of a node with more neighbours than its subgraph has nodes, the subgraph's nodes are looked
-        up among its neighbours; of the others, neighbours among the subgraph's nodes.
+        If a node has more neighbours than its subgraph has nodes, the subgraph's nodes are looked
+        up among its neighbours; otherwise its neighbours are looked up among the subgraph's nodes.
         """
         graph, n = self.adjacency.graph, self.adjacency.graph.num_nodes
-        ordered, place = keys.sort()
+        ordered, row_of_sorted = keys.sort()
         members = offsets(torch.bincount(group))
         size = members.diff()[group]
         hub = graph.degree[ids] > size
@@ -137,10 +137,10 @@ class ShadowSampler(SeedSampler):
         wanted = group[row] * n + graph.indices[position]
         found = torch.searchsorted(ordered, wanted).clamp(max=ordered.numel() - 1)
         keep = (ordered[found] == wanted).nonzero().squeeze(1)
-        row, col, position = row[keep], place[found[keep]], position[keep]
+        row, col, position = row[keep], row_of_sorted[found[keep]], position[keep]
 
         pair, member = expand_rows(members, group[many])
-        pair, member = many[pair], place[member]
+        pair, member = many[pair], row_of_sorted[member]
         wanted = ids[pair] * n + ids[member]
         first = torch.searchsorted(self.edge_keys, wanted)
         count = torch.searchsorted(self.edge_keys, wanted, right=True) - first
@@ -156,7 +156,7 @@ class ShadowSampler(SeedSampler):
 
 
 def _first_rows(block: Block, number: int) -> Block:
-    """The same block with its first rows as the only targets."""
+    """The same block with only its first rows as targets."""
     edges, end = block.edges, int(block.edges.indptr[number])
     kept = Edges(edges.indptr[: number + 1], edges.col[:end], edges.weight[:end], edges.num_src)
     own = None if block.self_weight is None else block.self_weight[:number]

@@ -1,4 +1,4 @@
-"""Node tables: one row per node, kept wherever there is room."""
+"""Node tables: one row per node, on the compute device or elsewhere."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class TableSpec:
     """A table that an estimator asks for: one row of `width` numbers per node."""
 
     width: int
-    exact: bool = False  # float32, whatever number type the run's histories have
+    exact: bool = False  # float32 even if the run's histories have another number type
     seeds_only: bool = False  # only the nodes that steps start from are ever written
-    scratch: bool = False  # nothing of it outlives a step, so checkpoints leave it out
+    scratch: bool = False  # used within a step only, so checkpoints leave it out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class TablePlan:
     spec: TableSpec
     num_rows: int
     dtype: torch.dtype
-    where: str = "device"  # the only kind there is; host memory and disk are to come
+    where: str = "device"  # the only kind so far
 
     @property
     def num_bytes(self) -> int:
@@ -46,7 +46,7 @@ class ResidentRows:
     """A table's memory on the compute device, for kernels that read and write it directly."""
 
     rows: Tensor  # [num_rows + 1, width]
-    place: Tensor | None  # [num_nodes + 1] the row of each node, where only some nodes have one
+    place: Tensor | None  # [num_nodes + 1] row of each node; None: row i belongs to node i
 
 
 class NodeTable(ABC):
@@ -69,39 +69,39 @@ class NodeTable(ABC):
 
     @abstractmethod
     def push(self, ids: Tensor, values: Tensor) -> None:
-        """Overwrite the rows. Where an id stands twice its values must agree, the sink excepted."""
+        """Overwrite the rows. Values of repeated ids must be equal, except those of the sink."""
 
     @torch.no_grad()
     def put_outputs(self, ids: Tensor, affine: Affine, sums: NodeTable) -> None:
-        """Overwrite the rows with what a layer makes of those of another table."""
-        for some in torch.split(ids, HALO_ROWS):
-            self.push(some, affine(sums.pull(some)))
+        """Overwrite the rows with a layer's outputs from the aggregates in another table."""
+        for part in torch.split(ids, HALO_ROWS):
+            self.push(part, affine(sums.pull(part)))
 
     @torch.no_grad()
     def spread(self, rows: Tensor, view: Block, blend: Blend | None = None) -> None:
         """Sum a batch's rows along the edges to its halo, and add that to the halo's rows.
 
-        With `blend` they are rows times a layer's matrix, and the halo's rows are moved towards
-        what the layer makes of the sums.
+        With `blend`, `rows` are already multiplied by a layer's matrix, and the halo's rows are
+        blended with the layer's outputs from the sums.
         """
         ids = view.dst_ids
-        for some, part in halo_chunks(view):
-            total = sum_of_rest(rows, part)
+        for part, chunk in halo_chunks(view):
+            total = sum_of_rest(rows, chunk)
             if blend is None:
-                self.add(ids[some], total)
+                self.add(ids[part], total)
                 continue
             if blend.factor is not None:
-                total = total * blend.factor[some].unsqueeze(1)
-            self.blend(ids[some], blend.affine.end(total), blend.share[some])
+                total = total * blend.factor[part].unsqueeze(1)
+            self.blend(ids[part], blend.affine.end(total), blend.share[part])
 
     def add(self, ids: Tensor, values: Tensor) -> None:
-        """Add to the rows. No id may stand twice."""
+        """Add to the rows. Ids must be distinct."""
         self.push(ids, self.pull(ids) + values)
 
     def blend(self, ids: Tensor, values: Tensor, beta: float | Tensor) -> None:
-        """Move the rows towards `values`, all or each by its beta: 0 keeps the past, 1 forgets it.
+        """Set the rows to (1 - beta) rows + beta values, with one beta for all or one per row.
 
-        No id may stand twice.
+        Ids must be distinct.
         """
         if isinstance(beta, Tensor):
             beta = beta.view(-1, 1).expand_as(values)

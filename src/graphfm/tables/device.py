@@ -13,10 +13,10 @@ from graphfm.tables.base import NodeTable, ResidentRows, TablePlan
 
 
 class DeviceTable(NodeTable):
-    """All rows resident, in any floating-point type; arithmetic outside is float32.
+    """All rows in device memory, in any floating-point type; callers see float32.
 
-    With `place` only some nodes have a row: that of node i is number `place[i]`, or the sink.
-    What others push is forgotten, and they pull zeros.
+    With `place`, only some nodes have a row: node i has row `place[i]`. For the other nodes that is
+    the sink: what they push is lost, and they pull zeros.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ def allocate(
     device: torch.device,
     seed_ids: Tensor | None = None,
 ) -> dict[str, NodeTable]:
-    """Make the tables of a plan. Those with rows for seeds only share one list of places."""
+    """Make the tables of a plan. Tables with rows for seeds only share one `place`."""
     place = None
     if seed_ids is not None and any(plan.num_rows < num_nodes for plan in plans.values()):
         place = places(seed_ids, num_nodes)
@@ -104,7 +104,7 @@ def allocate(
 
 
 def places(ids: Tensor, num_nodes: int) -> Tensor:
-    """Number of each node among `ids`; of others, and behind the last node, how many there are."""
+    """[num_nodes + 1] position of each node in `ids`; the number of ids for all others."""
     place = torch.full((num_nodes + 1,), ids.numel(), dtype=torch.int32, device=ids.device)
     place[ids] = torch.arange(ids.numel(), dtype=torch.int32, device=ids.device)
     return place

@@ -1,4 +1,4 @@
-"""What a training tells of itself."""
+"""The events and records that a training reports to callbacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,35 +14,35 @@ class EpochRecord:
     loss: float
     val: float | None  # None when this epoch was not evaluated
     lr: float
-    seconds: float  # of training, evaluation not included
-    staleness: tuple[dict[str, float | None], ...] | None = None  # by layer, where measured
+    seconds: float  # spent in training, without evaluation
+    staleness: tuple[dict[str, float | None], ...] | None = None  # by layer, if measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How a training ended. `test` was looked at once, at the epoch best on validation."""
+    """How a training ended. `test` was computed once, at the best epoch on validation."""
 
     val: float
     test: float | None  # None when the graph has no test nodes
     best_epoch: int
     epochs: int
     seconds_per_epoch: float  # median
-    seconds_to_best: float  # of training and preparation, up to the best epoch
-    prepare_seconds: float  # what was done once: parts, probabilities, first hop
-    nodes_per_step: float  # rows of features read, and
-    edges_per_step: float  # edges followed in all layers; means
+    seconds_to_best: float  # training and preparation, up to the best epoch
+    prepare_seconds: float  # work done once: partition, probabilities, first hop
+    nodes_per_step: float  # mean number of feature rows read
+    edges_per_step: float  # mean number of edges used over all layers
     staleness: tuple[dict[str, float | None], ...] | None = None  # of the best epoch, if measured
     peak_bytes: int
 
 
 class Callback:
-    """Told of what happens; does nothing by default."""
+    """Receives the events of a training; does nothing by default."""
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
-        """Training begins, or goes on after these epochs."""
+        """Training begins, or continues after these epochs."""
 
     def on_epoch(self, record: EpochRecord, best: float) -> None:
-        """An epoch ended; `best` is the best validation score so far, -1 before there is any."""
+        """An epoch ended; `best` is the best validation score so far, or -1 before the first."""
 
     def on_best(self, backbone: Backbone) -> None:
         """The weights are the best so far."""

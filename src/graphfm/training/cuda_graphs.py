@@ -18,7 +18,7 @@ from graphfm.kernels import backend, precompile
 from graphfm.kernels.side_stream import SideStream, join
 from graphfm.training.step_input import StepInput
 
-GROUP = 8  # steps in a CUDA graph, where an epoch has as many
+GROUP = 8  # steps in a CUDA graph, if an epoch has as many
 WARM_UP = 3  # ordinary steps before the first capture: libraries load, optimizers make their state
 
 
@@ -32,13 +32,12 @@ class StepGraph:
 
 
 class CapturedSteps:
-    """Takes steps. Steps on batches of one size are captured after a few ordinary ones.
+    """Takes steps, and captures those on batches of one size after a few ordinary steps.
 
-    Nothing is executed twice or for show: the steps before a capture are steps of the training, and
-    random numbers continue where they were (`rng` is registered with every CUDA graph), so a
-    training with capture takes the same steps as one without. A CUDA graph holds one step or, as a
-    launch costs time too, a group of them. Within it the input of a step is drawn on a stream of
-    its own while the previous step runs.
+    No step is executed only to warm up: the steps before a capture are steps of the training, and
+    `rng` is registered with every CUDA graph, so a training with capture takes the same steps as
+    one without. A CUDA graph holds one step or, to save launches, a group of steps. Within it the
+    input of a step is drawn on a separate stream while the previous step runs.
     """
 
     def __init__(
@@ -54,9 +53,9 @@ class CapturedSteps:
             self.ahead = self.main
         self.draws = False  # the capture in progress has work on the stream `ahead`
         self.side_stream: SideStream | None = SideStream(beside)
-        self.pool: Any = None  # memory, which all CUDA graphs share
-        self.graphs = dict[tuple[int, int], StepGraph]()  # by number of steps, and of seeds
-        self.taken = Counter[int]()
+        self.pool: Any = None  # the memory pool that all CUDA graphs share
+        self.graphs = dict[tuple[int, int], StepGraph]()  # by number of steps and of seeds
+        self.taken = Counter[int]()  # ordinary steps, by number of seeds
 
     def __call__(self, group: Sequence[Tensor]) -> None:
         sizes = {seeds.numel() for seeds in group}
@@ -106,8 +105,8 @@ class CapturedSteps:
             try:
                 for given in self._inputs(seeds):
                     self.learn(given)
-                    del given  # frees memory for an input that is yet to be drawn
-            finally:  # a capture cannot end with loose streams, and would hide the error
+                    del given  # frees memory for the next input
+            finally:  # a capture that ends with unjoined streams would hide the error
                 self._meet()
         counts = self.counts - before
         self.counts.subtract(counts)
@@ -124,14 +123,14 @@ class CapturedSteps:
                 given, done = following
 
     def _draw_ahead(self, seeds: Tensor) -> tuple[StepInput, torch.cuda.Event]:
-        # Memory of earlier inputs is used again: wait for the steps that have read them.
+        # Memory of earlier inputs is reused, so wait for the steps that read them.
         self.ahead.wait_stream(self.main)
         self.draws = True
         with torch.cuda.stream(self.ahead):
             return self.draw(seeds), self.ahead.record_event()
 
     def _meet(self) -> None:
-        """Let the main stream wait for all that has left it."""
+        """Let the main stream wait for the other streams."""
         if self.draws:
             self.main.wait_stream(self.ahead)
             self.draws = False
@@ -142,7 +141,7 @@ class CapturedSteps:
 def _streams(device: torch.device) -> tuple[torch.cuda.Stream, ...]:
     """The streams of all captures: the main stream, one for inputs, one for side work.
 
-    The main stream has the work that a step must wait for, and a higher priority.
+    The main stream has a higher priority, because steps wait for its work.
     """
     return tuple(
         torch.cuda.Stream(device, priority=priority)  # type: ignore[no-untyped-call]

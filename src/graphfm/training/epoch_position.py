@@ -1,4 +1,4 @@
-"""How far an epoch is."""
+"""The position within an epoch, from which it can be continued."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from graphfm.samplers.base import Sampler
 
 @dataclass
 class Position:
-    """Enough to leave an epoch between two steps, and to take it up again as if nothing was."""
+    """What is needed to stop an epoch between two steps and to continue it identically."""
 
-    start: Tensor  # state of the generator from which the order of the epoch is drawn
-    steps: int = 0  # that were taken
+    start: Tensor  # state of the random generator at the start of the epoch
+    steps: int = 0  # steps taken so far
 
     def rest(self, sampler: Sampler, rng: torch.Generator, most: int) -> Iterator[Tensor]:
-        """What the steps still to come start from; `most` steps in all, or 0 for no limit."""
+        """The seeds of the remaining steps, of at most `most` steps in the epoch (0: no limit)."""
         if self.steps == 0:
             return islice(iter(sampler.epoch(rng)), most or None)
         now = rng.get_state()

@@ -1,4 +1,4 @@
-"""Numbers that became none."""
+"""The error for NaN or infinite numbers in a training."""
 
 from typing import Self
 
@@ -8,9 +8,9 @@ ADVICE = "lower lr, or set clip"
 
 
 class NonFiniteError(InputError):
-    """Training cannot go on; says in which epoch, and what usually helps.
+    """Training cannot continue because of NaN or Inf; says in which epoch, and what usually helps.
 
-    `in_layers`: what a layer makes may show where it began.
+    `in_layers` is True if the outputs of layers may show where the fault began.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class NonFiniteError(InputError):
 
     @classmethod
     def squares(cls, epoch: int) -> Self:
-        """Adam divides by their root: where that is infinite a weight stays as it is for good."""
-        what = "the squares of the gradients are beyond float32, and weights would not move"
+        """Squared gradients overflowed; Adam divides by their root, so weights stop moving."""
+        what = "the squares of the gradients are too large for float32, so weights stop moving"
         advice = "scale the features (to about 1; docs/reliability.md)"
         return cls(what, epoch, advice=advice, in_layers=False)

@@ -15,7 +15,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.tables.device import DeviceTable, places
 
-KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept up to this size, else recomputed
+KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept if smaller, else recomputed
 ReadRows = Callable[[Tensor], Tensor]  # reads the rows of given nodes
 
 
@@ -64,7 +64,9 @@ class LayerwiseInference:
         for start, end in self.ranges:
             block = self.adjacency.block(torch.arange(start, end, device=device))
             table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
-            finite &= table.rows[start:end].isfinite().all()  # a table may fill the device
+            finite &= (
+                table.rows[start:end].isfinite().all()
+            )  # in parts: a table may fill the device
         if x.dtype == torch.float16 and not bool(finite):
             raise InputError(
                 "sums of neighbours' features are larger than fp16 can hold; use features bf16 "
@@ -74,7 +76,7 @@ class LayerwiseInference:
         return table
 
     def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
-        """Every layer for all nodes together."""
+        """Compute every layer for all nodes together."""
         block, known = self.adjacency.full_block(), self.first_hop
         first = backbone.encode(x.float())
 
@@ -87,7 +89,7 @@ class LayerwiseInference:
         return out
 
     def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
-        """One chunk of nodes after the other within each layer."""
+        """Compute each layer one chunk of nodes at a time."""
         first, known = self._encoder(backbone, x), self.first_hop is not None
         h0 = first if backbone.reads_h0 else None
         num_layers = len(backbone.layers) - known
@@ -102,7 +104,7 @@ class LayerwiseInference:
         kept = backbone.walk(first, output)
         last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
         rows = ([read(part) for read in kept] for part in self._pieces(last))
-        return torch.cat([backbone.decode(backbone.joined(some)) for some in rows])
+        return torch.cat([backbone.decode(backbone.joined(parts)) for parts in rows])
 
     def _layer(
         self,
@@ -138,7 +140,7 @@ class LayerwiseInference:
         return output
 
     def _kept(self, read: ReadRows, width: int) -> ReadRows:
-        """Read rows of all nodes: computed now if there is room for them, else when read."""
+        """Read rows of all nodes: computed now if they are small enough, else on each read."""
         num_nodes, device = self.adjacency.graph.num_nodes, self.adjacency.graph.device
         if 4 * num_nodes * width > KEPT_BYTES:
             return read
@@ -146,7 +148,7 @@ class LayerwiseInference:
         return self._stored(None, (read(part) for part in self._pieces(ids)))
 
     def _stored(self, ids: Tensor | None, parts: Iterator[Tensor]) -> ReadRows:
-        """Put the rows of all chunks into one table, without a second copy of them."""
+        """Write the rows of all chunks into one tensor, without a second copy of them."""
         num_nodes, done = self.adjacency.graph.num_nodes, 0
         for part in parts:
             if done == 0:
@@ -154,9 +156,9 @@ class LayerwiseInference:
             rows[done : done + part.size(0)] = part
             done += part.size(0)
         if ids is None:
-            return lambda some: rows[some]
-        place = places(ids, num_nodes)
-        return lambda some: rows[place[some]]
+            return lambda wanted: rows[wanted]
+        row_of_node = places(ids, num_nodes)
+        return lambda wanted: rows[row_of_node[wanted]]
 
     def _wanted(self, ids: Tensor | None, num_layers: int) -> list[Tensor | None]:
         """For each layer the nodes whose outputs are read, input first; None means all nodes."""

@@ -1,4 +1,4 @@
-"""Epoch after epoch until the training is over, and then back to the best of them."""
+"""Train epoch by epoch to the end, then return to the best epoch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Staleness = tuple[dict[str, float | None], ...] | None
 
 
 class Checkpointing(Protocol):
-    """What a training asks between steps: is a checkpoint due, and where does it continue?"""
+    """What a training asks of its checkpointer between steps."""
 
     def restore(self, trainer: Trainer, progress: Progress) -> None:
         """Continue from the newest checkpoint, if there is one."""
 
     def is_due(self, trainer: Trainer) -> bool:
-        """True if `keep` is to be called now; then all steps have been taken."""
+        """True if `keep` must be called now; the GPU has then finished all steps."""
 
     def keep(self, trainer: Trainer, progress: Progress) -> None:
         """Write a checkpoint, and stop the training if that was asked for."""
@@ -47,7 +47,7 @@ def fit(
 
 
 class Loop:
-    """Trains to the end. All that it knows is in `progress`, which a checkpointer saves."""
+    """Trains to the end. Its only state is `progress`, which a checkpointer saves."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Loop:
             raise NonFiniteError(f"the loss is {loss}", number)
         if trainer.optimizer.overflowed():
             raise NonFiniteError.squares(number)
-        val, stale = None, self._staleness(number)  # before a refresh, if there is one
+        val, stale = None, self._staleness(number)  # measured before a refresh
         last = progress.ends_with(number, progress.seconds + seconds, trainer.training)
         if number % trainer.training.eval_every == 0 or last:
             val = self._validate(number)
@@ -137,7 +137,7 @@ class Loop:
     def _age(self, depth: int) -> dict[str, float]:
         assert self.trainer.ages is not None
         if depth == 1 and self.trainer.method.estimator.first_hop is not None:
-            return {}  # known exactly, and never read from the past
+            return {}  # known exactly, and never read from a history
         ages = self.trainer.ages.summary(depth - 1)
         return {"age": ages.mean, "oldest": ages.max, "never_written": ages.never}
 

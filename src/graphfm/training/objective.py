@@ -1,4 +1,4 @@
-"""What is minimised and what is reported: cross-entropy or BCE, and micro-F1."""
+"""The loss (cross-entropy or BCE) and the score (micro-F1)."""
 
 from functools import cached_property
 
@@ -19,19 +19,19 @@ def node_losses(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def weighted_loss(logits: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-    """Losses of the rows, each times its weight, added up."""
+    """The weighted sum of the rows' losses."""
     return (node_losses(logits, y) * weight).sum()
 
 
 class Objective:
-    """The loss of a batch: the mean over its nodes that train, or a sum of given weights."""
+    """The loss of a batch: the mean over its training nodes, or a sum with given weights."""
 
     def __init__(
         self, y: Tensor, train_mask: Tensor, ids: Tensor, loss_weight: Tensor | None
     ) -> None:
         self.y, self.train_mask, self.ids, self.loss_weight = y, train_mask, ids, loss_weight
-        # What this loss counts beside those of other batches. Given weights make an estimate of
-        # the mean over all nodes that train.
+        # The weight of this loss in the mean over an epoch's batches. With given weights, each
+        # batch's loss estimates the mean over all training nodes, so all batches count alike.
         self.weight: Tensor
         if loss_weight is None:
             self.weight = number_marked(ids, train_mask)
@@ -43,7 +43,7 @@ class Objective:
         return self.train_mask[self.ids].float()
 
     def __call__(self, logits: Tensor, totals: Tensor) -> Tensor:
-        """The loss. It times `weight`, and `weight`, are added to the two `totals`."""
+        """The loss. Adds loss * weight to `totals[0]` and the weight to `totals[1]`."""
         if self.loss_weight is not None:
             weight = self.trains * self.loss_weight
         elif self.y.ndim == 1:
@@ -70,7 +70,7 @@ def gradient_norms(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def as_mean(weight: Tensor) -> Tensor:
-    """Weights that add up to one; to zero when every one is. Shapes do not depend on values."""
+    """Scale weights to a sum of one; zeros stay zeros. Shapes do not depend on values."""
     return weight / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
 
 

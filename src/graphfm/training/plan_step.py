@@ -1,4 +1,4 @@
-"""Decide once what a step will do, from the graph's size, the network, the method and settings."""
+"""Plan a step, once, from the graph's size, the network, the method and the settings."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _why_not_captured(
         name = type(method.estimator).__name__
         reason = f"{name} does not declare that its step can be replayed (capturable = True)"
     elif settings.staleness_every:
-        reason = "the age of histories is measured, which the host does"
+        reason = "the age of histories is measured (staleness_every), which runs on the host"
     if reason is not None and settings.capture == "on":
         raise InputError(f"capture is on, but {reason}; set capture to auto or off")
     return reason

@@ -1,4 +1,4 @@
-"""Where a training stands."""
+"""The progress of a training: its epochs so far, and the best of them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from graphfm.training.settings import Training
 
 @dataclass(kw_only=True)
 class Progress:
-    """What each epoch gave, and the weights of the best."""
+    """The records of all epochs so far, and the weights of the best epoch."""
 
     prepare_seconds: float
     records: list[EpochRecord] = field(default_factory=list)
     best: EpochRecord | None = None
     best_weights: dict[str, Tensor] = field(default_factory=dict)
-    epoch_seconds: float = 0.0  # of the epoch that is running, up to where it was left
-    seconds: float = field(init=False)  # of all epochs that ended, and of preparation
+    epoch_seconds: float = 0.0  # spent in the current epoch, up to the last checkpoint
+    seconds: float = field(init=False)  # spent in finished epochs and in preparation
 
     def __post_init__(self) -> None:
         self.seconds = self.prepare_seconds
 
     @property
     def best_value(self) -> float:
-        """The best validation score so far, -1 before there is any."""
+        """The best validation score so far, or -1 before the first."""
         return -1.0 if self.best is None or self.best.val is None else self.best.val
 
     def add(self, record: EpochRecord) -> bool:
-        """Take note of an epoch that ended. Is it the best so far?"""
+        """Add a finished epoch; returns True if it is the best so far."""
         self.records.append(record)
         self.seconds += record.seconds
         self.epoch_seconds = 0.0
@@ -44,25 +44,25 @@ class Progress:
         return True
 
     def keep(self, backbone: Backbone) -> None:
-        """The weights as they are now are the best so far."""
+        """Keep a copy of the current weights as the best so far."""
         self.best_weights = {name: rows.clone() for name, rows in backbone.state_dict().items()}
 
     def ends_with(self, number: int, seconds: float, settings: Training) -> bool:
-        """Is an epoch the last, by its number or by the time that is up with it?"""
+        """True if this epoch is the last, by its number or by the time limit."""
         return number == settings.epochs or seconds >= (settings.max_seconds or math.inf)
 
     def is_over(self, settings: Training) -> bool:
-        """Has the last epoch been?"""
+        """True if the training has ended: last epoch, time limit or patience."""
         if not self.records:
             return False
         last, best = self.records[-1], self.best
         if self.ends_with(last.epoch, self.seconds, settings):
             return True
-        tired = best is not None and 0 < settings.patience <= last.epoch - best.epoch
-        return last.val is not None and tired
+        out_of_patience = best is not None and 0 < settings.patience <= last.epoch - best.epoch
+        return last.val is not None and out_of_patience
 
     def to_json(self) -> dict[str, Any]:
-        """All but the weights."""
+        """Everything except the weights, as JSON values."""
         return {
             "prepare_seconds": self.prepare_seconds,
             "epoch_seconds": self.epoch_seconds,
@@ -70,7 +70,7 @@ class Progress:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Stand where `to_json` was called."""
+        """Take over the progress that `to_json` returned."""
         self.prepare_seconds = self.seconds = float(saved["prepare_seconds"])
         self.records, self.best = [], None
         for record in saved["records"]:

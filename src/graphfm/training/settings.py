@@ -1,4 +1,4 @@
-"""How long and how fast to train."""
+"""The settings of a training: epochs, optimizer, evaluation, precision."""
 
 import math
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ NumberType = Literal["fp32", "bf16", "fp16"]
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How long and how fast: all that concerns neither the network nor the method."""
+    """The settings that belong neither to the network nor to the method."""
 
-    epochs: Annotated[int, Setting("Most epochs to train.")] = 100
+    epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
     lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.01
     weight_decay: Annotated[float, Setting("Weight decay of Adam.")] = 0.0
     schedule: Annotated[
@@ -26,23 +26,22 @@ class Training:
             "Learning rate over epochs: constant, cosine to zero, or halved every 30 epochs (step)."
         ),
     ] = "constant"
-    clip: Annotated[float, Setting("Largest norm of the gradient; 0 leaves it as it is.")] = 0.0
-    steps_per_epoch: Annotated[
-        int, Setting("At most so many steps in an epoch; 0 is all that the method has.")
-    ] = 0
+    clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
+    steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[
-        float, Setting("Seconds, with preparation, after which no epoch begins; 0 is no limit.")
+        float,
+        Setting("Start no epoch after this many seconds, preparation included; 0 is no limit."),
     ] = 0.0
     patience: Annotated[
         int,
         Setting(
-            "Stop after so many epochs without a better validation score; 0 never stops early."
+            "Stop after this many epochs without a better validation score; 0 never stops early."
         ),
     ] = 50
     eval_every: Annotated[int, Setting("Epochs from one evaluation to the next.")] = 1
     features: Annotated[
         Literal["as-is", "fp32", "bf16", "fp16"],
-        Setting("Number type of the features, and of what is computed from them once."),
+        Setting("Number type of the features and of aggregates computed from them once."),
     ] = "as-is"
     history: Annotated[
         NumberType, Setting("Number type of the histories, for methods that keep them.")
@@ -55,17 +54,17 @@ class Training:
     ] = 0
     seed: Annotated[int, Setting("The same seed gives the same numbers.", most=(1 << 63) - 1)] = 0
     deterministic: Annotated[
-        bool, Setting("The same seed gives the same bits; a GPU is faster without.")
+        bool, Setting("Give the same bits for the same seed; a GPU is faster without it.")
     ] = True
     capture: Annotated[
         Literal["auto", "on", "off"],
         Setting(
-            "Capture steps as CUDA graphs: where possible (auto), or fail (on), or never (off)."
+            "Capture steps as CUDA graphs: if possible (auto), always or fail (on), never (off)."
         ),
     ] = "auto"
     kernels: Annotated[
         Literal["auto", "plain"],
-        Setting("On a GPU: Triton's kernels where they fit (auto), or PyTorch's alone (plain)."),
+        Setting("On a GPU: Triton kernels where they fit (auto), or PyTorch only (plain)."),
     ] = "auto"
     precision: Annotated[
         Literal["fp32", "tf32", "bf16"], Setting("Precision of matrix products; tf32 is for a GPU.")
@@ -86,17 +85,17 @@ class Training:
         for name in ("lr", "weight_decay", "clip"):
             value = getattr(self, name)
             if not 0 <= value <= 1e6 or (name == "lr" and value == 0):
-                wanted = "above 0, to a million" if name == "lr" else "0 or more, to a million"
-                raise InputError(f"{name} is {value}; expected {wanted}")
+                wanted = "above 0" if name == "lr" else "0 or more"
+                raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
 
     @property
     def feature_type(self) -> torch.dtype | None:
-        """What the features are to be turned into, if into anything."""
+        """The number type to convert the features to; None leaves them as they are."""
         return NUMBER_TYPES.get(self.features)
 
     def factor(self, epoch: int) -> float:
-        """Of the learning rate, in the epoch counted from 0."""
+        """The factor of the learning rate in an epoch, counted from 0."""
         if self.schedule == "cosine":
             return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
         return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0

@@ -1,4 +1,4 @@
-"""What comes before the first step: a graph that can be learned from, settings, and a seed."""
+"""Checks and contexts that a training needs before its first step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +15,7 @@ from graphfm.training.settings import Training
 def check_trainable(graph: Graph) -> None:
     """Refuse a graph without labels, training nodes or validation nodes."""
     if graph.num_classes == 0:
-        raise InputError("the graph has no labels; give it y to learn")
+        raise InputError("the graph has no labels; give it y, the classes to learn")
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")

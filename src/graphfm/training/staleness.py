@@ -1,4 +1,4 @@
-"""How far histories lag behind: the paper's staleness score, and the age of rows."""
+"""Measure how stale histories are: the paper's staleness score, and the age of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the trainer imports this module
 
 @dataclass(frozen=True)
 class LayerStaleness:
-    """Of one layer, the distance between what is believed and what the whole graph gives."""
+    """The distance of one layer's history from the exact rows of the whole graph."""
 
     depth: int  # counted from 1
     score: float  # S^k: mean over nodes of ||exact - believed||
@@ -31,8 +31,8 @@ class LayerStaleness:
 def staleness(trainer: Trainer) -> list[LayerStaleness]:
     """S^k of each layer that has a history, with today's weights in evaluation mode.
 
-    What is compared is what the method keeps (`Estimator.history_of`): outputs, aggregates or
-    inputs of layers. Nothing is changed.
+    Compared are the rows that the method keeps (`Estimator.history_of`): outputs, aggregates or
+    inputs of layers. No state is changed.
     """
     estimator, backbone = trainer.method.estimator, trainer.backbone
     if not estimator.keeps_history:
@@ -49,8 +49,8 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
             if depth in believed:
                 exact = {"input": h, "aggregate": agg, "output": out}[estimator.history_of]
                 kept = estimator.kept_ids(depth)
-                some = slice(None) if kept is None else kept
-                found.append(compare(depth, exact[some], believed[depth][some]))
+                rows = slice(None) if kept is None else kept
+                found.append(compare(depth, exact[rows], believed[depth][rows]))
             return out
 
         backbone.walk(first, output)
@@ -58,7 +58,7 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
 
 
 def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
-    """The measures of the layer whose depth, counted from 0, is given."""
+    """The staleness of one layer, from its depth (counted from 0), exact and past rows."""
     distance = (exact - believed).norm(dim=1).double()
     return LayerStaleness(
         depth + 1, float(distance.mean()), ratio(float(distance.norm()), float(exact.norm()))
@@ -66,7 +66,7 @@ def compare(depth: int, exact: Tensor, believed: Tensor) -> LayerStaleness:
 
 
 def ratio(error: float, size: float) -> float:
-    """error / size, where nothing is no error even of nothing."""
+    """error / size, with 0 / 0 = 0."""
     if size == 0:
         return 0.0 if error == 0 else float("inf")
     return error / size
@@ -74,18 +74,15 @@ def ratio(error: float, size: float) -> float:
 
 @dataclass(frozen=True)
 class Ages:
-    """Of one layer's history rows, the number of steps since they were last written."""
+    """Steps since the rows of one layer's history were last written."""
 
-    mean: float  # of the rows written so far; 0 is the latest step
+    mean: float  # over the rows written so far; 0 means the latest step
     max: int
     never: float  # share of the rows that no step has written yet
 
 
 class AgeMeter:
-    """Told of each batch, knows when each node's row in each layer was last written.
-
-    `meter = AgeMeter(estimator, num_layers, num_nodes)`, `meter.saw(batch)` after each step.
-    """
+    """Tracks when each node's row in each layer was last written. Call `saw` after each step."""
 
     def __init__(
         self,
@@ -98,13 +95,13 @@ class AgeMeter:
         self.written = torch.zeros(num_layers, num_nodes, dtype=torch.int64, device=device)
 
     def saw(self, batch: Batch) -> None:
-        """One step was taken with this batch."""
+        """Count a step that was taken with this batch."""
         self.step += 1
         for depth, block in enumerate(batch.blocks):
             self.written[depth, self.estimator.written_ids(depth, block)] = self.step
 
     def refreshed(self) -> None:
-        """Every row was written just now."""
+        """Mark every row as written by the latest step."""
         self.written.fill_(self.step)
 
     def state_dict(self) -> dict[str, Tensor]:

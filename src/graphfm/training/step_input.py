@@ -1,4 +1,4 @@
-"""What a step starts from: a batch, the features that the first layer reads, and the objective."""
+"""The input of a step: a batch, the features that the first layer reads, and the objective."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphfm.kernels.fused_aggregate import Combined
 from graphfm.step_plan import GATHERED, UNREAD, StepPlan
 from graphfm.training.objective import Objective
 
-Input = Tensor | Rows | Combined  # feature rows, where they lie, or the first layer's aggregates
+Input = Tensor | Rows | Combined  # feature rows, their ids, or the first layer's aggregates
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StepInputs:
         return StepInput(batch, x, objective)
 
     def features(self, batch: Batch) -> Input:
-        """What the first layer reads of a batch."""
+        """The features of a batch, in the form that the first layer reads."""
         plan, ids = self.plan, batch.input_ids
         gathered = plan.features == GATHERED and 0 in plan.fused
         if gathered and (plan.exact_first_hop or batch.blocks[0].edges.fanout):

@@ -1,4 +1,4 @@
-"""One step, one epoch, one evaluation."""
+"""The trainer: takes steps and epochs, and evaluates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Trainer:
         check_precision(self.training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
-        self.x = backbone.features(graph)  # once: it may take every edge of the graph
+        self.x = backbone.features(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
         size = GraphSize.of(graph)
         self.plan = plan_step(size, graph.device, backbone, method, self.training)
@@ -85,11 +85,11 @@ class Trainer:
             backbone, self.training.lr, self.training.weight_decay, graph.device
         )
         self.schedule = LambdaLR(self.optimizer, self.training.factor)
-        seed = self.training.seed ^ 0x5EED  # another stream than the one that drew the weights
+        seed = self.training.seed ^ 0x5EED  # differs from the seed that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
         self.totals = torch.zeros(2, device=graph.device)  # the epoch's losses and their weights
-        self.position: Position | None = None  # in the epoch, while there is one
+        self.position: Position | None = None  # in the current epoch, if there is one
         self.captured = None
         if self.plan.captured:
             self.captured = CapturedSteps(self.draw, self.learn, self.rng, self.touched)
@@ -122,7 +122,7 @@ class Trainer:
         return self.inputs(batch)
 
     def learn(self, given: StepInput) -> Tensor:
-        """Take the loss of a step's input, its gradient, and one step of the optimizer."""
+        """Compute the loss and its gradient, and take one step of the optimizer."""
         self.clock.step = self.touched["steps"]
         loss = self.loss(given)
         self.optimizer.zero_grad()
@@ -159,14 +159,14 @@ class Trainer:
 
     @torch.no_grad()
     def _record(self, given: StepInput) -> None:
-        """Write the histories in a second pass without dropout, so that none gets into them."""
+        """Write the histories in a second pass without dropout."""
         with without_noise(self.backbone), self.autocast():
             self.backbone(given.x, given.batch, self.method.estimator, ForwardPass())
-        if self.plan.kernels:  # some write on a side stream, and the pass that follows reads them
+        if self.plan.kernels:  # some write on a side stream, and the next pass reads the rows
             side_stream.join()
 
     def refresh_histories(self) -> None:
-        """Write to every history what today's weights make of the whole graph."""
+        """Rewrite every history with the current weights, from the whole graph."""
         refresh_histories(self)
 
     def parts(self) -> dict[str, Stateful]:
@@ -202,7 +202,7 @@ class Trainer:
     def epoch(self, after_step: Callable[[], None] = lambda: None) -> float:
         """Take one pass over the sampler's batches; returns the mean loss of training nodes.
 
-        An epoch that `after_step` left with an error, or that another process began, is continued.
+        An epoch that an error in `after_step` or the end of a process interrupted is continued.
         """
         sampler = self.method.sampler
         self.clock.epoch = self.schedule.last_epoch
@@ -230,9 +230,9 @@ class Trainer:
             self.step(seeds)
 
     def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
-        """Exact scores of the weights as they are."""
-        there = {split: bool(self.graph.mask(split).any()) for split in splits}
-        return {s: self.score(*self.outputs(s)) if there[s] else None for s in there}
+        """Exact scores of the current weights, by split."""
+        filled = {split: bool(self.graph.mask(split).any()) for split in splits}
+        return {s: self.score(*self.outputs(s)) if filled[s] else None for s in filled}
 
     def outputs(self, split: str) -> tuple[Tensor, Tensor]:
         """Exact outputs of the nodes of a split, and their labels."""

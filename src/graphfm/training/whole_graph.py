@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the trainer imports this module
 
 @torch.no_grad()
 def encode_all(trainer: Trainer) -> Tensor:
-    """The encoder's output of all nodes, as in evaluation."""
+    """The encoder's output for all nodes, in evaluation mode."""
     with evaluating(trainer.backbone):
         rows: Tensor = trainer.backbone.encode(trainer.x.float())
     return rows
@@ -26,9 +26,9 @@ def encode_all(trainer: Trainer) -> Tensor:
 
 @torch.no_grad()
 def refresh_histories(trainer: Trainer) -> Tensor:
-    """Write to every history what today's weights make of the whole graph.
+    """Rewrite every history with the current weights, from the whole graph.
 
-    Returns what the decoder reads.
+    Returns the rows that the decoder reads.
     """
     backbone, estimator, forward = trainer.backbone, trainer.method.estimator, ForwardPass()
     block = trainer.infer.adjacency.full_block()
@@ -49,7 +49,7 @@ def refresh_histories(trainer: Trainer) -> Tensor:
 
 @torch.no_grad()
 def snapshot_gradients(trainer: Trainer) -> None:
-    """Tell the sampler the norms of the training nodes' gradients, and renew the histories."""
+    """Give the sampler the training nodes' gradient norms, and rewrite the histories."""
     mask = trainer.graph.train_mask
     rows = refresh_histories(trainer)[mask]
     with evaluating(trainer.backbone):

@@ -42,7 +42,7 @@ def test_steps_are_read_as_they_were_written(steps):
 
 @pytest.mark.parametrize("text", ["0.00001", "0.0009s"])
 def test_what_is_too_short_says_so(text):
-    with pytest.raises(InputError, match=f"'{text}'; expected a millisecond .* or more; 0 is for"):
+    with pytest.raises(InputError, match=f"'{text}'; expected a millisecond .* or more; 0 writes"):
         Interval.parse(text)
 
 
@@ -54,7 +54,7 @@ def test_what_cannot(text):
 
 @pytest.mark.parametrize("text", ["1e9", "1000000000", "1e9steps"])
 def test_what_is_too_long_says_so(text):
-    with pytest.raises(InputError, match=f"'{text}'; expected less than a billion; 0 is for none"):
+    with pytest.raises(InputError, match=f"'{text}'; expected less than a billion; 0 writes one"):
         Interval.parse(text)
 
 

@@ -17,7 +17,8 @@ def test_the_first_signal_asks_and_the_second_interrupts(number, capfd):
         assert stop_signal()
         assert stop_signal.number == number
         assert capfd.readouterr().err == (
-            "graphfm: stopping at the next step; once more stops at once\n"
+            "graphfm: stopping at the next step; press Ctrl-C again to stop immediately (the last "
+            "checkpoint is kept)\n"
         )
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)

@@ -33,11 +33,11 @@ def line(out, kept, **options):
 def test_it_says_what_the_run_goes_on_from(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     way = f": graphfm train --resume {tmp_path}"
-    assert line(tmp_path, kept=True) == f"interrupted; to go on{way}"
-    assert line(tmp_path, kept=False) == f"interrupted; to go on from the beginning{way}"
+    assert line(tmp_path, kept=True) == f"interrupted; to continue{way}"
+    assert line(tmp_path, kept=False) == f"interrupted; to continue from the beginning{way}"
     CheckpointStore(tmp_path / "checkpoints").write({"rows": torch.zeros(1)}, {})
     assert line(tmp_path, kept=False) == (
-        f"interrupted; to go on, as of the checkpoint before{way}"
+        f"interrupted; to continue from the checkpoint before{way}"
     )
 
 
@@ -74,6 +74,6 @@ def test_a_result_that_cannot_be_printed_is_not_lost(tmp_path, monkeypatch, json
     with pytest.raises(InputError) as caught:
         report(result(tmp_path, 0.75), json)
     assert str(caught.value) == (
-        f"the training is finished, and its run is in {tmp_path}; its result could not be "
+        f"the training is finished and its run is in {tmp_path}, but its result could not be "
         "printed: No space left on device"
     )

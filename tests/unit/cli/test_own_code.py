@@ -102,7 +102,7 @@ def test_nothing_is_imported_because_a_folder_names_it(here):
 def test_another_name_than_the_recorded_one_is_refused(here):
     assert command(*TRAIN, "--method", "mine:smoothed", "--out", "run").returncode == 0
     refused(
-        command("train", "--resume", "run", "--method", "gas"), "and gas was given; give mine:smoot"
+        command("train", "--resume", "run", "--method", "gas"), "but gas was given; give mine:smoot"
     )
     assert command("evaluate", "run").returncode == 0  # takes no method
 

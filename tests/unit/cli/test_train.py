@@ -302,7 +302,7 @@ def test_predict_with_other_features_is_refused_and_writes_nothing(run, here):
     Graph.from_edges([[0], [1]], torch.ones(2, 3)).save(here / "g.npz")
     before = tree(here)
     ended = graphfm("predict", run, "--dataset", "g.npz", "--out", "p.csv")
-    refused(ended, "3 features per node, the model was trained on 64")
+    refused(ended, "3 features per node, but the model was trained on 64")
     assert tree(here) == before
 
 
@@ -510,12 +510,12 @@ WRONG = [
     (["--dataset", "synthetic:small:-1"], "scale"),
     (["--dataset", "synthetic:small:nan"], "scale"),
     (["--dataset", "synthetic:small:1e9"], "use a smaller scale"),
-    (["--alpha", "0.1"], "alpha is no setting of backbone sage.*belongs to backbone gcnii"),
-    (["--aggregators", "mean"], "aggregators is no setting.*belongs to backbone pna"),
-    (["--fanout", "1,1"], "fanout is no setting of backbone sage or method full"),
-    (["--fanout", "1,x"], "--fanout is '1,x'; expected whole numbers with commas between; see"),
-    (["--beta", "0.3,"], "--beta is '0.3,'; expected numbers with commas between"),
-    (["--batch-size", "4"], "batch_size is no setting"),
+    (["--alpha", "0.1"], "alpha is not a setting of backbone sage.*belongs to backbone gcnii"),
+    (["--aggregators", "mean"], "aggregators is not a setting.*belongs to backbone pna"),
+    (["--fanout", "1,1"], "fanout is not a setting of backbone sage or method full"),
+    (["--fanout", "1,x"], "--fanout is '1,x'; expected whole numbers separated by commas; see"),
+    (["--beta", "0.3,"], "--beta is '0.3,'; expected numbers separated by commas"),
+    (["--batch-size", "4"], "batch_size is not a setting"),
     (["--backbone", "pna", "--aggregators", "median"], "aggregators is median; expected some of"),
     (["--backbone", "pna", "--scalers", ""], "scalers is"),
     (["--backbone", "gcnii", "--alpha", "2"], "alpha is 2.0; expected 0 to 1"),
@@ -533,8 +533,8 @@ WRONG = [
     (["--seed", str(10**30)], "seed is 10+; expected at most"),
     (["--dropout", "1.5"], "dropout is 1.5; expected 0 or more and below 1"),
     (["--dropout", "nan"], "dropout is nan"),
-    (["--lr", "0"], "lr is 0.0; expected above 0, to a million"),
-    (["--lr", "1e9"], "lr is 1000000000.0; expected above 0, to a million"),
+    (["--lr", "0"], "lr is 0.0; expected above 0, and at most a million"),
+    (["--lr", "1e9"], "lr is 1000000000.0; expected above 0, and at most a million"),
     (["--lr", "inf"], "lr is inf"),
     (["--clip", "-1"], "clip is -1.0; expected 0 or more"),
     (["--weight-decay", "nan"], "weight_decay is nan"),
@@ -555,9 +555,9 @@ def test_wrong_options_get_one_line_and_leave_nothing(here, options, reason):
     [
         (["nope"], "No such command 'nope'"),
         (["evaluate"], "Missing argument 'RUN'"),
-        (["evaluate", "nope"], "nope is no run: there is no such folder"),
+        (["evaluate", "nope"], "nope is not a run: there is no such folder"),
         (["predict", "nope"], "Missing option '--out'"),
-        (["predict", "nope", "--out", "p.csv"], "nope is no run"),
+        (["predict", "nope", "--out", "p.csv"], "nope is not a run"),
         (["info"], "Missing argument 'DATASET'"),
         (["info", "nope"], "unknown dataset 'nope'"),
         (["datasets", "--nope"], "No such option"),
@@ -836,8 +836,9 @@ def test_ctrl_c_in_mid_training_keeps_the_best_model(here):
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if line.startswith("graphfm: ")] == [
-        "graphfm: stopping at the next step; once more stops at once",
-        "graphfm: interrupted; to go on: graphfm train --resume run; its best model so far: "
+        "graphfm: stopping at the next step; press Ctrl-C again to stop immediately (the last "
+        "checkpoint is kept)",
+        "graphfm: interrupted; to continue: graphfm train --resume run; its best model so far: "
         "graphfm evaluate run",
     ]
     assert tree(here / "run") == {"config.json", "metrics.jsonl", "model.safetensors"} | KEPT
@@ -856,7 +857,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(monkeypatch):
     ended = graphfm(*TRAIN, "--out", "run")
     assert (ended.code, ended.out) == (130, "")
     assert ended.err.splitlines()[2:] == [
-        "graphfm: interrupted; to go on: graphfm train --resume run"
+        "graphfm: interrupted; to continue: graphfm train --resume run"
     ]
 
 
@@ -883,16 +884,16 @@ def test_a_table_without_any_graph_is_refused(here):
 def test_a_file_in_place_of_a_run_is_refused(run):
     for name in ("config.json", "model.safetensors"):
         ended = graphfm("train", "--resume", run / name)
-        refused(ended, f"{name} is a file; expected the folder of a run .*{run} is one.*; give")
+        refused(ended, f"{name} is a file; expected the folder of a run; give {run}")
     Path("other").write_text("")
-    refused(graphfm("train", "--resume", "other"), "other is a file; expected the folder of a run;")
+    refused(graphfm("train", "--resume", "other"), "other is a file; expected the folder of a run")
 
 
 @pytest.mark.parametrize("content", ["", '{"run": {"data', "[]", "{}", "\\x00"])
 def test_a_damaged_config_says_what_to_do(run, content):
     (run / "config.json").write_text(content)
     ended = graphfm("train", "--resume", run)
-    refused(ended, "config.json is .*; bring it back from a copy, or begin a new run")
+    refused(ended, "config.json is .*; restore it from a copy, or start a new run")
 
 
 def test_a_graph_that_is_gone_is_asked_for(run):
@@ -902,7 +903,7 @@ def test_a_graph_that_is_gone_is_asked_for(run):
     path.write_text(json.dumps(config))
     (run / "result.json").unlink()
     ended = graphfm("train", "--resume", run)
-    refused(ended, "the run is not there any more: /nowhere/graph.npz; bring it back, or in Python")
+    refused(ended, "the run is missing: /nowhere/graph.npz; restore it, or continue in Python")
 
 
 def test_a_run_that_may_not_be_read_says_so(run, monkeypatch):
@@ -913,7 +914,7 @@ def test_a_run_that_may_not_be_read_says_so(run, monkeypatch):
 
     monkeypatch.setattr("graphfm.runs.reader.read_json", forbid)
     ended = graphfm("train", "--resume", run)
-    refused(ended, "config.json may not be read; ask its owner to let you")
+    refused(ended, "config.json cannot be read; check its permissions")
 
 
 def test_a_finished_run_is_reported_again(run):
@@ -946,12 +947,14 @@ def test_no_other_settings_are_taken(run, given, named):
 def test_a_folder_with_a_run_is_not_written_over_but_may_go_on(run):
     refused(
         graphfm(*TRAIN, "--out", run),
-        "to go on with its run: graphfm train --resume .*run, or in",
+        "to continue its run: graphfm train --resume .*run, or in",
     )
 
 
 def test_a_folder_that_is_no_run_cannot_go_on(here):
-    refused(graphfm("train", "--resume", "nowhere"), "nowhere is no run: there is no such folder")
+    refused(
+        graphfm("train", "--resume", "nowhere"), "nowhere is not a run: there is no such folder"
+    )
 
 
 @pytest.mark.parametrize("often", ["often", "-3", "1.5steps"])

@@ -138,9 +138,9 @@ def test_what_a_folder_names_is_not_imported(make_graph, tmp_path, monkeypatch, 
 def test_another_name_than_the_recorded_one_is_refused(make_graph, mine, name, tmp_path):
     graph, out = make_graph(), tmp_path / "run"
     graphfm.train(graph, method=mine.smoothed, backbone=mine.Scaled, out=out, **SHORT)
-    with pytest.raises(InputError, match=rf"method {name}:smoothed, and graphsage was given; give"):
+    with pytest.raises(InputError, match=rf"method {name}:smoothed, but graphsage was given; give"):
         graphfm.resume(out, graph, method="graphsage", backbone=mine.Scaled)
-    with pytest.raises(InputError, match=rf"backbone {name}:Scaled, and sage was given"):
+    with pytest.raises(InputError, match=rf"backbone {name}:Scaled, but sage was given"):
         graphfm.load_model(out, backbone="sage")
 
 
@@ -157,7 +157,7 @@ def test_another_name_than_the_recorded_one_is_refused(make_graph, mine, name, t
         ({"method": "{name}:twice"}, "hidden is a setting of {name}:twice and of backbone sage"),
         ({"method": "{name}:smoothed", "decay": "x"}, "decay is 'x'; expected a number"),
         ({"method": "{name}:smoothed", "mode": "x"}, "mode is x; expected fast or slow"),
-        ({"method": "{name}:smoothed", "scale": 1.0}, "scale is no setting of backbone sage or"),
+        ({"method": "{name}:smoothed", "scale": 1.0}, "scale is not a setting of backbone sage or"),
         ({"method": "{name}:Smoothed"}, "{name}:Smoothed returned a Smoothed; expected a graphfm"),
         ({"method": 7}, "method is a int; expected a name, 'package.module:function'"),
         ({"method": "not a name"}, "unknown method 'not a name'; choose one of full"),

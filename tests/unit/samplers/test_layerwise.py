@@ -108,7 +108,7 @@ def test_a_bad_number_is_refused(numbers):
 
 
 def test_a_wrong_number_of_numbers_is_refused(make_graph):
-    with pytest.raises(InputError, match="nodes_per_layer has 2 numbers and the network 3 layers"):
+    with pytest.raises(InputError, match="has 2 numbers, but the network has 3 layers"):
         prepared(Adjacency.mean(make_graph()), 4, 4, num_layers=3)
 
 

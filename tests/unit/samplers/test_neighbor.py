@@ -420,7 +420,8 @@ def test_distinct_ids_come_targets_first(num_nodes, data):
     targets = torch.tensor(data.draw(st.lists(nodes, unique=True)), dtype=torch.long)
     others = torch.tensor(data.draw(st.lists(nodes)), dtype=torch.long)
     distinct = Deduplicate(num_nodes)
-    distinct.place.fill_(data.draw(st.integers(-2, 60)))  # whatever an earlier call has left
+    rubbish = data.draw(st.integers(-2, 60))
+    distinct.position_of_node.fill_(rubbish)  # whatever an earlier call has left
     src_ids, place = distinct(targets, others)
     assert torch.equal(src_ids[: targets.numel()], targets)
     assert torch.equal(src_ids[place], others)
@@ -478,5 +479,5 @@ def test_a_bad_batch_size_is_refused(batch_size):
 
 @pytest.mark.parametrize("num_layers", [1, 3])
 def test_a_wrong_number_of_fanouts_is_refused(make_graph, num_layers):
-    with pytest.raises(InputError, match=f"fanout has 2 numbers and the network {num_layers}"):
+    with pytest.raises(InputError, match=f"fanout has 2 numbers, but the network has {num_layers}"):
         prepared(Adjacency.mean(make_graph()), 4, 4, num_layers=num_layers)

@@ -1,4 +1,4 @@
-"""Draws with unequal probabilities, and what they must be multiplied by to be right on average."""
+"""Draws with unequal probabilities, and the factors that make sums over draws unbiased."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from graphfm.data.matrix.adjacency import Adjacency
 
-FINE = 1 << 31  # steps from zero to the largest chance
-CHUNK = 1 << 24  # edges looked at together
+FINE = 1 << 31  # the integer that stands for the largest probability
+CHUNK = 1 << 24  # edges processed at a time
 
 
 class Chances:
-    """Whole numbers in proportion to probabilities, ready for draws.
+    """Integers in proportion to probabilities, prepared for draws.
 
-    Being whole, their sums do not depend on the order of adding, on any device.
+    Sums of integers do not depend on the order of addition, so draws are the same on any device.
     """
 
     def __init__(self, chances: Tensor) -> None:
@@ -25,10 +25,11 @@ class Chances:
         self.total = int(self.upto[-1]) if chances.numel() else 0
 
     def draw(self, number: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Of `number` independent draws, what was drawn (ascending) and how to weigh it.
+        """Draw `number` times independently: the distinct items drawn (ascending), their factors.
 
-        The factor is count / (number * probability): weighted so, a sum over what was drawn is on
-        average the sum over all. If there are no more than `number` to draw from, all are taken.
+        The factor is count / (number * probability), so that a weighted sum over the drawn items
+        is an unbiased estimate of the sum over all. If there are at most `number` items, all are
+        taken.
         """
         if self.num_possible <= number:
             ids = self.chances.nonzero().squeeze(1)
@@ -40,10 +41,10 @@ class Chances:
 
 
 class Inclusion:
-    """Each node is in a sample with a probability of its own; how many are in is nearly fixed.
+    """Systematic sampling: every node has its own probability, the sample size is nearly fixed.
 
-    The nodes are laid end to end in random order, each as long as its probability, and one is
-    taken at every whole step from a random start.
+    The nodes lie end to end in random order, each as long as its probability. Starting at a random
+    point below 1, the node at every whole step is taken.
     """
 
     def __init__(self, probability: Tensor, rng: torch.Generator) -> None:
@@ -52,15 +53,15 @@ class Inclusion:
         self.number = -(-int(self.upto[-1]) // FINE)
 
     def draw(self, rng: torch.Generator) -> Tensor:
-        """Which are in."""
+        """Draw a sample: the indices of the nodes in it."""
         start = torch.randint(FINE, (1,), generator=rng, device=rng.device)
         ticks = start + torch.arange(self.number, device=rng.device) * FINE
-        place = torch.searchsorted(self.upto, ticks, right=True)
-        return self.order[place[ticks < self.upto[-1]]]
+        index = torch.searchsorted(self.upto, ticks, right=True)
+        return self.order[index[ticks < self.upto[-1]]]
 
 
 def as_chances(weight: Tensor) -> Tensor:
-    """Whole numbers in proportion to weights of 0 or more; what is above zero stays so."""
+    """Integers in proportion to non-negative weights; positive weights stay positive."""
     weight = weight.double()
     if weight.numel() == 0:
         return weight.long()
@@ -68,7 +69,7 @@ def as_chances(weight: Tensor) -> Tensor:
 
 
 def column_chances(adjacency: Adjacency) -> Tensor:
-    """[num_nodes] chances in proportion to the squared norms of the columns, diagonal apart."""
+    """[num_nodes] integers in proportion to the squared norms of the columns, without diagonal."""
     graph = adjacency.graph
     largest = torch.zeros((), dtype=torch.float64, device=graph.device)
     for _, squares in _squares(adjacency):
@@ -80,7 +81,7 @@ def column_chances(adjacency: Adjacency) -> Tensor:
 
 
 def _squares(adjacency: Adjacency) -> Iterator[tuple[Tensor, Tensor]]:
-    """Sources of the edges and squares of their weights, some at a time."""
+    """Sources of the edges and squares of their weights, a chunk at a time."""
     graph = adjacency.graph
     for first in range(0, graph.num_edges, CHUNK):
         position = torch.arange(first, min(first + CHUNK, graph.num_edges), device=graph.device)
@@ -94,8 +95,8 @@ def inclusion(size: Tensor, number: int) -> Tensor:
     if size.numel() <= number:
         return torch.ones_like(size)
     largest = size.sort(descending=True).values
-    rest = largest.flip(0).cumsum(0).flip(0)  # of each and all that are smaller
-    sure = torch.arange(size.numel(), device=size.device)  # that many are taken anyway
+    rest = largest.flip(0).cumsum(0).flip(0)  # sum of each and all smaller ones
+    sure = torch.arange(size.numel(), device=size.device)  # this many have probability 1
     threshold = rest / (number - sure).clamp(min=1)
     first = int(((largest <= threshold) & (sure < number)).long().argmax())
     return (size / threshold[first]).clamp(max=1.0)
