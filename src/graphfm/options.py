@@ -139,8 +139,10 @@ def settle(given: dict[str, Any], options: Mapping[str, Option], owner: str) -> 
             settled[name] = option.check(given.pop(name))
         elif not option.has_default:
             raise InputError(f"{owner} needs a value for {name}, which has no default; give {name}")
+        elif option.default is None:
+            settled[name] = None
         else:
-            settled[name] = option.default
+            settled[name] = option.check(option.default)  # a default is held to the same rules
     return settled
 
 

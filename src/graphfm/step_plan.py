@@ -34,7 +34,8 @@ class StepPlan:
     first_layer_ahead: bool = False  # its aggregate needs no other step, so it is computed early
     whole_neighborhoods: bool = False  # kernels read every neighbour of a node from the graph
     recording_pass: bool = False  # a second pass without dropout writes the histories
-    not_captured: str | None = None  # why a step is not one CUDA graph; None: it is captured
+    # Why a step is not captured as one CUDA graph; None if it is.
+    not_captured: str | None = "nothing was planned"
     tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
 
     @property

@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from graphfm import resume
+from graphfm import InputError, Method, resume
 from graphfm.api import start
+from graphfm.backbones.sage import SAGE
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.methods import METHODS
 from graphfm.runs.run import Run, backbone_of
+from graphfm.samplers.neighbor import NeighborSampler
 from tests.reliability.runs import StopAfter, differences
 
 SMALL = {
@@ -135,3 +138,67 @@ def test_an_estimator_of_ones_own_keeps_its_clock_and_its_numbers(
     (saved,) = (tmp_path / "whole" / "checkpoints").glob("*.json")
     numbers = json.loads(saved.read_text())["state"]["training"]["estimator"]
     assert numbers == {"smallest_beta": 0.1}
+
+
+class Unused(SAGE):
+    """A weight that no output depends on, a frozen one, and a shared, transposed matrix."""
+
+    def __init__(self, in_width, out_width, settings=SAGE.Settings()):
+        super().__init__(in_width, out_width, settings)
+        self.extra = torch.nn.Parameter(torch.zeros(3))
+        self.also = torch.nn.Parameter(torch.randn(4, 3).t())
+        self.again = self.also
+        self.layers[0].bias.requires_grad_(False)
+
+
+@pytest.mark.parametrize("looks", [2, 7])
+def test_weights_without_a_gradient_are_resumed_too(make_graph, tmp_path, looks):
+    options = {"method": "graphfm-ib", "batch_size": 7, "epochs": 3, "hidden": 6, "device": "cpu"}
+    run, graph = Run.make(dataset="in-memory", backbone=Unused, **options), make_graph()
+    start(run, graph, out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "stopped", stop_signal=StopAfter(looks))
+    resume(tmp_path / "stopped", graph, backbone=Unused)
+    assert differences(tmp_path / "whole", tmp_path / "stopped") == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), True, torch.ones(2), "many"])
+def test_a_number_that_no_checkpoint_can_hold_is_refused_when_it_is_written(
+    make_graph, tmp_path, decaying, number, monkeypatch
+):
+    estimator = sys.modules["your_own_method"].DecayingMomentum
+    monkeypatch.setattr(estimator, "current_beta", lambda self: 0.5)
+    record = estimator.record
+
+    def spoil(self, *given):
+        record(self, *given)
+        self.numbers["mine"] = number
+
+    monkeypatch.setattr(estimator, "record", spoil)
+    run = Run.make(dataset="in-memory", method=decaying, device="cpu", hidden=6, epochs=1)
+    with pytest.raises(InputError, match="the estimator's number 'mine' is .*expected a finite"):
+        start(run, make_graph(), out=tmp_path / "run")
+
+
+def test_a_sampler_of_ones_own_may_keep_any_finite_numbers(make_graph, tmp_path):
+    class Counting(NeighborSampler):
+        def prepare(self, adjacency, plan):
+            super().prepare(adjacency, plan)
+            self.counts = torch.zeros(adjacency.graph.num_nodes)
+
+        def sample(self, seeds, rng):
+            self.counts[seeds] += 3
+            return super().sample(seeds, rng)
+
+        def state_dict(self):
+            return {"counts": self.counts}
+
+    def method():
+        return Method(Counting(fanout=(2,), batch_size=7))
+
+    run = Run.make(dataset="in-memory", method=method(), device="cpu", hidden=6, epochs=3)
+    start(run, make_graph(), out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, make_graph(), out=tmp_path / "stopped", stop_signal=StopAfter(5))
+    resume(tmp_path / "stopped", make_graph(), method=method())
+    assert differences(tmp_path / "whole", tmp_path / "stopped") == []

@@ -67,7 +67,7 @@ class Checkpointer:
             past = _with_defaults(found.record["training"])
             progress.restore(found.record["progress"])
             with found.opened() as stream:
-                state.restore(trainer, stream.get_tensor, past)
+                state.restore(trainer, stream.keys(), stream.get_tensor, past)
                 progress.best_weights = {
                     name: stream.get_tensor(f"best.{name}").to(rows.device, copy=True)
                     for name, rows in trainer.backbone.state_dict().items()
@@ -166,6 +166,8 @@ def _not_finite(name: str, epoch: int) -> NonFiniteError:
     what = "weights or losses"
     if name.startswith("history."):
         what = "histories"
+    elif name.startswith("sampler."):
+        what = "the sampler's numbers"
     elif name.startswith("optimizer."):
         what = "gradients"
     return NonFiniteError(f"{what} are not finite", epoch)

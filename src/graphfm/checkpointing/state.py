@@ -6,6 +6,7 @@ parts names in one file, and refuses a file that does not fit the trainer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -28,7 +29,8 @@ RANGES = {  # smallest and largest number allowed in tensors whose names match
     "history.*": FINITE,
     "optimizer.*.exp_avg": FINITE,
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
-    "sampler.*": (0, 1),  # probabilities
+    "sampler.*": FINITE,
+    "sampler.probability": (0, 1),  # of MVS-GCN; a later line decides
 }
 FORM: schema.Form = {  # the form of what `numbers_of` returns
     "epochs": schema.whole(),
@@ -72,11 +74,23 @@ def numbers_of(trainer: Trainer) -> dict[str, Any]:
         "steps": None if trainer.position is None else trainer.position.steps,
         "touched": dict(trainer.touched),
         "age": None if trainer.ages is None else trainer.ages.step,
-        "estimator": dict(trainer.method.estimator.numbers),
+        "estimator": {
+            name: _finite(name, value) for name, value in trainer.method.estimator.numbers.items()
+        },
     }
 
 
-def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
+def _finite(name: str, value: Any) -> float:
+    """A number of an estimator's own. Refuses what no checkpoint can hold, when it is written."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(
+            f"the estimator's number {name!r} is {value!r}; expected a finite int or float: put "
+            "tensors into a table (declare), and 0 or 1 for a flag"
+        )
+    return value
+
+
+def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any]) -> None:
     """Load a saved state into a new trainer with the same settings.
 
     Tables are filled in place, one after the other, so that none is in memory twice.
@@ -84,14 +98,14 @@ def restore(trainer: Trainer, read: Read, saved: Mapping[str, Any]) -> None:
     with torch.no_grad():
         for prefix, part in trainer.parts().items():
             part.load_state_dict(SavedPart(read, f"{prefix}.", part.state_dict()))
-    _restore_optimizer(trainer, read, saved["lr"])
+    _restore_optimizer(trainer, frozenset(names), read, saved["lr"])
     _restore_schedule(trainer, saved)
     if trainer.ages is not None:
         trainer.ages.step = saved["age"]
     trainer.method.estimator.numbers.update(saved["estimator"])
     steps = saved["steps"]
-    names = ["totals", "random.sampler", "random.model", *(["random.epoch"] if steps else [])]
-    trainer.load_state_dict(SavedPart(read, "", names), steps, saved["touched"])
+    own = ["totals", "random.sampler", "random.model", *(["random.epoch"] if steps else [])]
+    trainer.load_state_dict(SavedPart(read, "", own), steps, saved["touched"])
 
 
 def check(
@@ -101,8 +115,9 @@ def check(
 
     `evaluated` means that the best weights so far are saved too. `saved` must have its `FORM`.
     """
-    expected, steps = _expected(trainer, saved, evaluated), saved["touched"]["steps"]
-    if strange := set(names) ^ expected.keys():
+    names, steps = frozenset(names), saved["touched"]["steps"]
+    expected = _expected(trainer, names, saved, evaluated)
+    if strange := names ^ expected.keys():
         raise InputError(f"it does not fit this training: {min(strange)}")
     for name, like in expected.items():
         value = read(name)
@@ -149,14 +164,16 @@ def _of_parts(trainer: Trainer) -> dict[str, Tensor]:
     }
 
 
-def _expected(trainer: Trainer, saved: Mapping[str, Any], evaluated: bool) -> dict[str, Tensor]:
+def _expected(
+    trainer: Trainer, names: frozenset[str], saved: Mapping[str, Any], evaluated: bool
+) -> dict[str, Tensor]:
     """For each tensor that a checkpoint must have, one of the same shape and type."""
     if len(saved["lr"]) != len(trainer.optimizer.param_groups):
         raise InputError("it does not fit this training: lr")
     if (saved["age"] is None) != (trainer.ages is None):
         raise InputError("it does not fit this training: age")
     found = _of_parts(trainer) | dict(trainer.state_dict())
-    for number, parameter in enumerate(_parameters(trainer)):
+    for number, parameter in _stepped(trainer, names).items():
         found[f"optimizer.{number}.step"] = torch.zeros(())
         found |= {f"optimizer.{number}.{key}": parameter for key in ADAM[1:]}
     if evaluated:
@@ -170,10 +187,19 @@ def _parameters(trainer: Trainer) -> list[Tensor]:
     return [p for group in trainer.optimizer.param_groups for p in group["params"]]
 
 
-def _restore_optimizer(trainer: Trainer, read: Read, lr: list[float]) -> None:
+def _stepped(trainer: Trainer, names: frozenset[str]) -> dict[int, Tensor]:
+    """The parameters that Adam has moved, by number. One that never had a gradient has no state."""
+    numbered = dict(enumerate(_parameters(trainer)))
+    moved = {n: p for n, p in numbered.items() if f"optimizer.{n}.exp_avg" in names}
+    return moved or numbered
+
+
+def _restore_optimizer(
+    trainer: Trainer, names: frozenset[str], read: Read, lr: list[float]
+) -> None:
     state = {
         number: {key: read(f"optimizer.{number}.{key}").clone() for key in ADAM}
-        for number, _ in enumerate(_parameters(trainer))
+        for number in _stepped(trainer, names)
     }
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})
     for group, rate in zip(trainer.optimizer.param_groups, lr, strict=True):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -67,7 +68,7 @@ class CheckpointStore:
         path = self._path(number, "safetensors")
         try:
             with atomic_path(path) as unfinished:
-                save_file({name: rows.contiguous() for name, rows in tensors.items()}, unfinished)
+                save_file(separate(tensors), unfinished)
             about = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
             state = {"format": FORMAT, "tensors": about, **record}
             with atomic_path(self._path(number, "json")) as unfinished:
@@ -168,6 +169,21 @@ class CheckpointStore:
 
     def _path(self, number: int, kind: str) -> Path:
         return self.folder / f"{number}.{kind}"
+
+
+def separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous tensors with memory of their own, as safetensors wants them.
+
+    Two layers of a network may share a weight; it is then written under both names.
+    """
+    seen, found = set[int](), dict[str, Tensor]()
+    for name, rows in tensors.items():
+        pointer = rows.untyped_storage().data_ptr()
+        found[name] = rows.contiguous()
+        if pointer in seen:
+            found[name] = rows.clone(memory_format=torch.contiguous_format)
+        seen.add(pointer)
+    return found
 
 
 def _sha256(path: Path) -> str:

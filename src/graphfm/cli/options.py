@@ -40,9 +40,10 @@ def own_codes(arguments: Sequence[str]) -> list[Named]:
 
 
 def _own(option: str, choose: Callable[[str], Named], arguments: Sequence[str]) -> list[Named]:
-    places = (_value_of(flag(option), arguments) or "").split(",")
-    with importable(os.getcwd()):
-        return [choose(place.strip()) for place in places if is_place(place.strip())]
+    names = [name.strip() for name in (_value_of(flag(option), arguments) or "").split(",")]
+    own = [name for name in names if is_place(name)]
+    with importable(os.getcwd() if own else None):  # nothing else may come from that folder
+        return [choose(name) for name in own]
 
 
 def with_settings(

@@ -22,7 +22,7 @@ class Estimator:
 
     A subclass overrides some of the hooks and names the tables it needs in `declare`. After
     `prepare` it finds them in `self.tables`, and the training's step and epoch in `self.clock`.
-    Checkpoints keep the numbers that it puts into `self.numbers`.
+    Checkpoints keep the numbers that it puts into `self.numbers`, which `prepare` empties.
     """
 
     views: ClassVar[frozenset[str]] = frozenset()  # optional fields of Block that it reads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -152,7 +153,7 @@ def _cut(text: str, width: int) -> str:
 def as_markdown(table: Table) -> str:
     rule = "|" + "|".join("---" if column.left else "---:" for column in table.columns) + "|"
     lines = [
-        "| " + " | ".join(text.replace("|", "\\|") for text in line) + " |"
+        "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in line) + " |"
         for line in (table.header, *table.rows)
     ]
     caption = f"{table.caption}\n\n" if table.caption else ""
@@ -190,7 +191,7 @@ def _latex(text: str) -> str:
     if text == "-":
         return "--"
     escaped = "".join(LATEX.get(letter, letter) for letter in text)
-    return escaped.replace("--", "-{}-")  # otherwise an option would begin with a dash
+    return re.sub("-(?=-)", "-{}", escaped)  # otherwise an option would begin with a dash
 
 
 def as_html(table: Table, title: str) -> str:

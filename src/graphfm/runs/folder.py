@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from graphfm.backbones.base import Backbone
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.schedule import Interval
-from graphfm.checkpointing.store import CheckpointStore
+from graphfm.checkpointing.store import CheckpointStore, separate
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import (
@@ -106,7 +106,7 @@ class RunFolder(Callback):
     def on_best(self, backbone: Backbone) -> None:
         try:
             with atomic_path(self.path / WEIGHTS) as unfinished:
-                save_file(backbone.state_dict(), unfinished)
+                save_file(separate(backbone.state_dict()), unfinished)
         except SafetensorError as error:  # its error for a full disk
             raise disk_error(error) from None
 

@@ -18,7 +18,8 @@ from graphfm.runs.own_code import directions_to, follow, import_place, is_place,
 
 RESERVED = {
     "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
-    "json", "recipe", "resume", "explain", "quiet", "verbose", "help",
+    "json", "recipe", "resume", "explain", "quiet", "verbose", "help", "methods", "seeds", "own",
+    "sweep", "settings_of", "budget_epochs", "budget_seconds",
 }  # fmt: skip
 OBJECT = "Method("  # prefix of the name of a method that was given as an object
 

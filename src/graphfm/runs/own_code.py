@@ -68,7 +68,7 @@ def directions_to(thing: Any) -> dict[str, Any]:
             "'__main__':\""
         )
     name, module = thing.__qualname__, sys.modules.get(thing.__module__)
-    if module is None or "<" in name or _find(module, name) is not thing:
+    if module is None or "<" in name or _find(module, name) != thing:
         raise InputError(_cannot_carry(name))
     here = {"module": thing.__module__, "name": name, "folder": _current_folder()}
     if thing.__module__ != SCRIPT:

@@ -191,7 +191,10 @@ def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
     settings = {name: option.default for name, option in how.options.items()}
     if not all(option.has_default for option in how.options.values()):
         return names
-    keeps_history = make_method(how, settings).estimator.keeps_history
+    try:
+        keeps_history = make_method(how, settings).estimator.keeps_history
+    except InputError:  # its defaults alone may not be valid
+        return names
     return names if keeps_history else names.difference(HISTORY_SETTINGS)
 
 

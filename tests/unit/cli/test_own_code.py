@@ -165,3 +165,20 @@ def test_a_script_without_a_guard_is_told_to_have_one(here):
     assert ended.returncode == 1
     last = ended.stderr.splitlines()[-1]
     assert "put the call under \"if __name__ == '__main__':\"" in last
+
+
+@pytest.mark.parametrize("command", ["train", "compare"])
+def test_no_file_of_the_current_folder_runs_unless_it_is_named(tmp_path, command):
+    """Libraries look for optional modules; one of that name here must not be found."""
+    for name in ("tabulate", "gmpy2", "colorama", "flint", "gmpy"):
+        (tmp_path / f"{name}.py").write_text("open('HIT', 'w').close()\nraise ImportError")
+    few = ("--epochs", "1") if command == "train" else ("--budget-epochs", "1", "--seeds", "1")
+    methods = () if command == "train" else ("--methods", "full")
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", "from graphfm.cli import entry; entry()", command,
+         "--dataset", "synthetic:small:0.02", "--device", "cpu", *few, *methods],
+        cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(graphfm.__file__).parents[1])},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert not (tmp_path / "HIT").exists()

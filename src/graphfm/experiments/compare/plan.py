@@ -13,7 +13,7 @@ from graphfm.experiments.compare.row import Entry, Row
 from graphfm.experiments.compare.sweep import Sweep, Value
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
-from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_method
+from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, backbone_of, known_name, options_of, pick_device
 from graphfm.training.settings import Training
@@ -131,14 +131,20 @@ def _methods(methods: str | Sequence[MethodLike]) -> list[Named]:
     chosen = [choose_method(item.strip() if isinstance(item, str) else item) for item in given]
     if not chosen:
         raise InputError("no method was given; name some, or write all")
-    return list({(method.name, str(method.fixed)): method for method in chosen}.values())
+    distinct = list({(method.name, str(method.fixed)): method for method in chosen}.values())
+    if len({method.name for method in distinct}) < len(distinct):
+        raise InputError(
+            "two Method objects are made of the same classes, and a table could not tell them "
+            "apart; give functions that return them instead"
+        )
+    return distinct
 
 
 def _shared(
     methods: Sequence[Named], backbone: Any, place: dict[str, Any], options: dict[str, Any]
 ) -> Run:
     """Full batch with the settings that all have in common. Refuses one that no method takes."""
-    network = Run.make(backbone=backbone, **place).named_backbone
+    network = choose_backbone(backbone or "sage")
     of_methods = {name for method in methods for name in method.options}
     common = {n: v for n, v in options.items() if n not in of_methods}
     for name in options.keys() - common.keys():
