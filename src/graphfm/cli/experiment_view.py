@@ -5,7 +5,6 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
@@ -45,12 +44,7 @@ class ExperimentView(Observer):
         self._ticker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         self._ticker.join()
 
@@ -131,12 +125,7 @@ class LiveView(ExperimentView):
                 self._log_streams.append((handler, handler.setStream(sys.stderr)))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.live.stop()
         for handler, stream in self._log_streams:
             if stream is not None:

@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -28,12 +27,7 @@ class Bars:
         self.progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.progress.stop()
 
 
@@ -79,15 +73,10 @@ class ProgressLines(Callback):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end.set()
         self._thread.join()
-        if error is None and not self.said:  # the last epoch was not printed yet
+        if error[0] is None and not self.said:  # the last epoch was not printed yet
             say(self.line)
 
     def on_begin(self, records: Sequence[EpochRecord]) -> None:

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 
@@ -26,12 +26,7 @@ class Heard:
         self._before: Any = signal.signal(signal.SIGTERM, self._note) if self._hears else None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._hears:
             signal.signal(signal.SIGTERM, self._before)
 
