@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
-from graphfm.options import Setting
 from torch import nn
 
 import graphfm
@@ -19,6 +18,7 @@ from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
+from graphfm.options import Setting
 
 
 @dataclass(frozen=True, kw_only=True)

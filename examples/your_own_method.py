@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
-from graphfm.options import Setting
 
 import graphfm
 from graphfm.estimators import Estimator
+from graphfm.options import Setting
 from graphfm.samplers import NeighborSampler
 from graphfm.tables import TableSpec
 
