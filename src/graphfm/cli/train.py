@@ -20,7 +20,7 @@ from graphfm.errors import InputError
 from graphfm.recipes import recipe_of
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
-from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
+from graphfm.runs.memory_plan import foresee, memory_plan
 from graphfm.runs.named import Named, choose_backbone, choose_method
 from graphfm.runs.options import train_options
 from graphfm.runs.run import Run, backbone_of, pick_device
@@ -172,7 +172,9 @@ def _train(
         check_free(out or Path("runs") / "new")
     plan = foresee(run, device)
     if plan is not None:  # otherwise its size is known only after loading
-        _tell(plan, run)
+        plan.check(run)
+        if not explain:  # an explanation has this line already
+            say(str(plan))
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
     if explain:
@@ -181,7 +183,8 @@ def _train(
         return
     if plan is None:
         plan = memory_plan(run, graph)
-        _tell(plan, run)
+        plan.check(run)
+        say(str(plan))
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
@@ -197,8 +200,3 @@ def _train(
         with suppress(OSError):
             out.rmdir()  # fails, as it should, if anything was written to it
     report(result, json)
-
-
-def _tell(plan: MemoryPlan, run: Run) -> None:
-    plan.check(run)
-    say(str(plan))

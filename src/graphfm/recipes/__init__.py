@@ -4,11 +4,10 @@ Imported by: `experiments`, `cli`.
 May import: every earlier room, runs and before.
 """
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 
-from graphfm.errors import InputError
+from graphfm.errors import InputError, did_you_mean
 from graphfm.recipes import figure2, table2, table3, table4
 from graphfm.recipes.recipe import Recipe
 
@@ -26,7 +25,6 @@ def recipes() -> Mapping[str, Recipe]:
 def recipe_of(name: str) -> Recipe:
     """Return the recipe called `name`."""
     if name not in recipes():
-        near = difflib.get_close_matches(name, recipes(), n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
+        meant = did_you_mean(name, recipes())
         raise InputError(f"unknown recipe {name!r}; 'graphfm recipes' lists all names{meant}")
     return recipes()[name]

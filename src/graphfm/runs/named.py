@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from graphfm.backbones import BACKBONES
 from graphfm.backbones.base import Backbone, DepthSettings
-from graphfm.errors import InputError
+from graphfm.errors import InputError, did_you_mean
 from graphfm.methods import METHODS, Method
 from graphfm.options import Option, options_in
 from graphfm.runs.own_code import directions_to, follow, import_place, is_place, place_of
@@ -180,7 +180,7 @@ def _imported(what: str, path: str, known: Mapping[str, Any]) -> Any:
         kind = "function" if what == "method" else "Class"
         raise InputError(
             f"unknown {what} {path!r}; choose one of {', '.join(known)}, or name your own: "
-            f"package.module:{kind}"
+            f"package.module:{kind}{did_you_mean(path, known)}"
         )
     return import_place(what, path)
 

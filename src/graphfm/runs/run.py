@@ -12,7 +12,7 @@ import torch
 from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
-from graphfm.errors import InputError
+from graphfm.errors import InputError, did_you_mean
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
 from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
@@ -211,7 +211,8 @@ def pick_device(name: str) -> torch.device:
 def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     """Refuse an unknown name."""
     if name not in known:
-        raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}")
+        near = did_you_mean(name, known)
+        raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}{near}")
 
 
 def _network(method: Named, backbone: BackboneLike | None) -> Named:

@@ -487,7 +487,7 @@ def test_the_plan_is_explained_and_nothing_is_trained(here):
     ended = graphfm(*TRAIN, "--explain")
     assert ended.code == 0
     assert ended.out.splitlines()[0].startswith("full on sage with 2 layers")
-    assert "memory on cpu, about:" in ended.out
+    assert (ended.out + ended.err).count("memory on cpu, about:") == 1
     assert graphfm(*TRAIN, "--explain", "--json").json[0] == ended.out.splitlines()[0]
     assert tree(here) == set()
 
@@ -499,6 +499,7 @@ WRONG = [
     (["--nope"], "No such option: --nope"),
     (["extra"], "unexpected extra argument"),
     (["--method", "nope"], "unknown method 'nope'; choose one of full"),
+    (["--method", "graphfm-bi"], "(did you mean graphfm-ib?)"),
     (["--backbone", "nope"], "unknown backbone 'nope'; choose one of sage, gcn, gcnii, pna, mlp"),
     (["--device", "tpu"], "unknown device 'tpu'; choose one of auto, cpu, cuda"),
     (["--dataset", "nope"], "unknown dataset 'nope'; choose one of debian"),

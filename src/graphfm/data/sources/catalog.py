@@ -6,12 +6,11 @@ or checksums, so none are listed here.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from graphfm.data.sources.preparation import AS_GIVEN, BOTH, GIVEN, SYMMETRIC, Preparation
-from graphfm.errors import InputError
+from graphfm.errors import InputError, did_you_mean
 
 DRIVE = "https://drive.usercontent.google.com/download?id={}&confirm=t"
 OGB = "http://snap.stanford.edu/ogb/data/nodeproppred/{}.zip"
@@ -81,10 +80,9 @@ def find(name: str) -> Source:
     """Return the dataset called NAME or NAME:raw."""
     base, _, variant = name.partition(":")
     if base not in CATALOG or variant not in ("", RAW):
-        near = difflib.get_close_matches(base, CATALOG, n=1)
         raise InputError(
             f"unknown dataset of the paper {name!r}; choose one of {', '.join(CATALOG)}, or "
-            "NAME:raw" + (f" (did you mean {near[0]}?)" if near and near[0] != base else "")
+            f"NAME:raw{did_you_mean(base, CATALOG)}"
         )
     source = CATALOG[base]
     return replace(source, name=name, preparation=AS_GIVEN) if variant else source

@@ -15,7 +15,7 @@ from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.provenance import machine, versions
-from graphfm.runs.run import Run, backbone_of, known_name, options_of, pick_device
+from graphfm.runs.run import Run, backbone_of, options_of, pick_device
 from graphfm.training.settings import Training
 
 ENDLESS = 10**6  # epochs of a training that ends by the clock
@@ -60,8 +60,9 @@ class Plan:
         """
         chosen = _methods(methods)
         own = own or {}
-        for name in own:
-            known_name("method", name, tuple(method.name for method in chosen))
+        for name in own.keys() - {method.name for method in chosen}:
+            names = ", ".join(method.name for method in chosen)
+            raise InputError(f"{name} has settings but is not compared; add it to {names}")
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}

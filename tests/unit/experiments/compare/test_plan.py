@@ -145,7 +145,7 @@ def test_a_setting_of_nobody_is_refused(text):
 
 
 def test_a_setting_of_a_method_that_is_not_compared_is_refused():
-    with pytest.raises(InputError, match="unknown method 'gas'; choose one of full"):
+    with pytest.raises(InputError, match="gas has settings but is not compared; add it to full"):
         Plan.make(methods=["full"], own={"gas": {"parts": 3}})
 
 
