@@ -99,7 +99,7 @@ def test_a_batch_with_rows_missing_is_refused(make_graph):
     (batch,) = batches("full", graph, seed=0)
     short = dataclasses.replace(batch.blocks[0], src_ids=batch.input_ids)
     step = LayerStep(1, None, short, graph.x[:5], graph.x, ForwardPass())
-    with pytest.raises(ValueError, match="of which the batch has only 5"):
+    with pytest.raises(ValueError, match="but the batch has only 5"):
         Estimator().sources(step)
 
 

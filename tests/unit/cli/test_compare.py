@@ -266,7 +266,7 @@ def test_help_names_every_option():
         (("--out", "file"), "cannot write to file: it is a file"),
         (("--out", "full"), "full is not empty and holds no results of this command; choose an"),
         (("--fanuot", "1"), "No such option: --fanuot"),
-        (("--methods", "full", "--fanout", "1"), "fanout is no setting of backbone sage"),
+        (("--methods", "full", "--fanout", "1"), "fanout is not a setting of backbone sage"),
         (("--fanout", "few"), "--fanout is 'few'; expected"),
     ],
 )

@@ -499,7 +499,7 @@ WRONG = [
     (["--nope"], "No such option: --nope"),
     (["extra"], "unexpected extra argument"),
     (["--method", "nope"], "unknown method 'nope'; choose one of full"),
-    (["--method", "graphfm-bi"], "(did you mean graphfm-ib?)"),
+    (["--method", "graphsag"], r"\(did you mean graphsage\?\)"),
     (["--backbone", "nope"], "unknown backbone 'nope'; choose one of sage, gcn, gcnii, pna, mlp"),
     (["--device", "tpu"], "unknown device 'tpu'; choose one of auto, cpu, cuda"),
     (["--dataset", "nope"], "unknown dataset 'nope'; choose one of debian"),
