@@ -2,6 +2,7 @@
 
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
+from graphfm.options import as_text
 from graphfm.runs.memory_plan import memory_plan
 from graphfm.runs.run import Run
 from graphfm.training.plan_step import plan_step
@@ -13,4 +14,11 @@ def explain(run: Run, graph: Graph) -> list[str]:
     what = f"{run.method} on {run.backbone} with {layers} layers, on the graph {run.dataset}"
     backbone = run.new_backbone(graph.num_features, graph.num_classes)
     plan = plan_step(GraphSize.of(graph), graph.device, backbone, run.new_method(), run.training)
-    return [what, *plan.explain(), str(memory_plan(run, graph))]
+    return [what, *_settings(run), *plan.explain(), str(memory_plan(run, graph))]
+
+
+def _settings(run: Run) -> list[str]:
+    """The method's settings in a line; none for a method without settings."""
+    settings = run.method_settings
+    listed = ", ".join(f"{name}={as_text(value)}" for name, value in settings.items())
+    return [f"method's settings: {listed}"] if settings else []
