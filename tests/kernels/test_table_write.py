@@ -24,6 +24,13 @@ def test_rows_are_written_where_they_belong(kind, how, width):
     torch.testing.assert_close(*with_and_without(change))
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (2, 5), (5,)])
+def test_values_of_another_shape_are_refused(shape):
+    table = torch.zeros(9, 5, device=DEVICE)
+    with pytest.raises(ValueError, match="expected 3 rows of width 5, the width of the table"):
+        put_rows(table, torch.tensor([4, 0, 7], device=DEVICE), torch.ones(shape, device=DEVICE))
+
+
 def test_a_column_is_written_by_plain_code(monkeypatch):
     monkeypatch.delattr(table_write, "_launch")
     table = torch.zeros(4, 1, device=DEVICE)

@@ -22,7 +22,7 @@ from graphfm.tables.base import NodeTable, TableSpec
 logger = logging.getLogger("graphfm")
 NOTHING_TO_READ = (
     "with the exact first hop, a network of %d layers reads no histories, so gas, graphfm-ob and "
-    "graphfm-delta do the same; use more layers, or --no-exact-first-hop"
+    "graphfm-delta do the same; use more layers, or turn off exact_first_hop"
 )
 PARTIALS = ("rescaled", "sum")
 STARTS = ("fresh", "zero")

@@ -17,6 +17,11 @@ def put_rows(
     shares: Tensor | None = None,
 ) -> None:
     """`table[ids] = values`; or, if no id occurs twice: add them, or move each row by its share."""
+    if values.shape != (ids.numel(), table.size(1)):  # a kernel would read past their end
+        raise ValueError(
+            f"values have shape {tuple(values.shape)}; expected {ids.numel()} rows of width "
+            f"{table.size(1)}, the width of the table"
+        )
     fits = ids.dtype == torch.int64 and ids.numel() > 0 and table.is_contiguous()
     fits = fits and (table.size(1) > 1 or shares is not None or add)  # a program for one number?
     if fits and backend.available(table.device):

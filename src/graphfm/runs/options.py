@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphfm.backbones import BACKBONES
+from graphfm.errors import did_you_mean
 from graphfm.methods import METHODS
 from graphfm.options import Option, as_text, one_of, options_in
 from graphfm.runs.named import Named, choose_backbone, choose_method
 from graphfm.training.settings import Training
 
 NETWORK, METHOD, TRAINING = "Network", "Method", "Training"
+CHOSEN = ("dataset", "backbone", "method", "device")  # named beside the settings
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,10 @@ def refusal(option: str, backbone: str, method: str) -> str:
     known = train_options().get(option)
     kind = "backbone" if known is not None and known.panel == NETWORK else "method"
     takers = [f"{kind} {name}" for name in known.owners] if known is not None else []
-    advice = f"it belongs to {', '.join(takers)}" if takers else "there is no such option"
+    if takers:
+        advice = f"it belongs to {', '.join(takers)}"
+    else:
+        advice = f"there is no such option{did_you_mean(option, [*CHOSEN, *train_options()])}"
     return f"{option} is not a setting of backbone {backbone} or method {method}; {advice}"
 
 

@@ -35,6 +35,9 @@ def is_place(name: str) -> bool:
 def import_place(what: str, place: str) -> Any:
     """Import "package.module:name"; `what` is its purpose in error messages."""
     module_name, _, name = place.partition(":")
+    if module_name.endswith(".py"):
+        module = place.replace(".py:", ":")
+        raise InputError(f"{what} is {place}; name the module, not its file: {module}")
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -64,13 +64,12 @@ class LayerwiseInference:
         for start, end in self.ranges:
             block = self.adjacency.block(torch.arange(start, end, device=device))
             table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
-            finite &= (
-                table.rows[start:end].isfinite().all()
-            )  # in parts: a table may fill the device
+            # In parts, because a table may fill the device.
+            finite &= table.rows[start:end].isfinite().all()
         if x.dtype == torch.float16 and not bool(finite):
             raise InputError(
-                "sums of neighbours' features are larger than fp16 can hold; use features bf16 "
-                "(--features bf16), or no exact first hop (--no-exact-first-hop)"
+                "sums of neighbours' features are larger than fp16 can hold; set features to bf16, "
+                "or turn off the method's exact_first_hop"
             )
         self.first_hop = table
         return table

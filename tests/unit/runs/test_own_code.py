@@ -149,6 +149,7 @@ def test_another_name_than_the_recorded_one_is_refused(make_graph, mine, name, t
     [
         ({"method": "nowhere_at_all:x"}, "no module named nowhere_at_all"),
         ({"method": "{name}.sub:x"}, "no module named {name}.sub"),
+        ({"method": "{name}.py:x"}, "name the module, not its file: {name}:x"),
         ({"method": "{name}:nothing"}, "module {name} has no function or class nothing"),
         ({"method": "{name}:not_a_function"}, "method is a int; expected a name"),
         ({"method": "{name}:broken"}, "{name}:broken returned a list; expected a graphfm.Method"),

@@ -33,6 +33,7 @@ def test_nothing_is_left_to_a_default():
         ({"method": "nope"}, "unknown method 'nope'; choose one of full, graphsage"),
         ({"device": "tpu"}, "unknown device 'tpu'; choose one of auto"),
         ({"alpha": 0.1}, "alpha is not a setting of backbone sage .* it belongs to backbone gcnii"),
+        ({"metod": "gas"}, r"there is no such option \(did you mean method\?\)"),
         ({"beta": 0.1}, "beta is not a setting .* it belongs to method graphfm-ib"),
         ({"layers": "2"}, "layers is '2'; expected a whole number"),
         ({"epochs": 2.5}, "epochs is 2.5; expected a whole number"),
