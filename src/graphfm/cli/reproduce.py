@@ -7,7 +7,7 @@ import typer
 
 from graphfm.cli.experiment_view import experiment_view, terminal_width
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
-from graphfm.errors import InputError
+from graphfm.errors import InputError, known_name
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
 from graphfm.experiments.reproduce.report import paper_table
@@ -16,7 +16,6 @@ from graphfm.experiments.tables import as_text
 from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
-from graphfm.runs.run import known_name
 
 
 def recipes(
