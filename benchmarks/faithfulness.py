@@ -2,9 +2,8 @@
 
     python benchmarks/faithfulness.py [--dataset debian] [--seeds 3] [--epochs 10] [--only norm]
 
-Two settings that differ in that choice alone are trained side by side. What only the paper or its
-released code does, and the project does not offer, is patched in here. docs/faithfulness.md has the
-numbers; small networks and few epochs, so that all of it takes some minutes on one core.
+Two settings that differ in that choice alone are trained side by side; what the project does not
+offer is patched in here. docs/faithfulness.md has the numbers.
 """
 
 import argparse
@@ -35,7 +34,6 @@ from graphfm.training.trainer import Trainer
 
 Around = Callable[[], AbstractContextManager[object]]
 Options = dict[str, Any]
-
 IB: Options = {
     "backbone": "sage", "method": "graphfm-ib", "layers": 2, "hidden": 64, "dropout": 0.0,
     "fanout": (1,), "beta": (0.9,), "start": "zero", "exact_first_hop": False, "lr": 0.003,

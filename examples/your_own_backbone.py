@@ -1,10 +1,10 @@
-"""A network of your own: GIN (Xu et al., 2019), trained by any method.
+"""A network of your own: GIN (Xu et al., 2019) with means, trained by any method.
 
 A backbone is encode -> graph layers -> decode. A layer has two halves: `aggregate` combines rows
 along the edges, `update` turns each node's aggregate into its output. Run it, or name it:
 
     python examples/your_own_backbone.py
-    cd examples && graphfm train --backbone your_own_backbone:GIN --method gas --epochs 5
+    cd examples && graphfm train --backbone your_own_backbone:GIN --method gas --batch-norm
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from torch import nn
 
 import graphfm
 from graphfm.backbones.base import Backbone, Settings, stack
-from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
 from graphfm.options import Setting
@@ -29,7 +28,7 @@ class GINSettings(Settings):
 
 
 class GINLayer(GraphLayer):
-    """MLP((1 + eps) h_v + sum of h_u over the neighbours u of v)."""
+    """MLP((1 + eps) h_v + mean of h_u over the neighbours u of v)."""
 
     sums = True  # `aggregate` is `weighted_sum` and nothing else, so kernels may fuse it
 
@@ -48,7 +47,11 @@ class GINLayer(GraphLayer):
 
 
 class GIN(Backbone):
-    """The graph isomorphism network: sums of neighbours, which tell multisets apart."""
+    """The graph isomorphism network, with the mean of neighbours.
+
+    The mean is the default; on nodes with thousands of neighbours it trains better than the sum of
+    the paper. For the sum, define `adjacency(self, graph)` and return `Adjacency.sum(graph)`.
+    """
 
     Settings = GINSettings
 
@@ -59,15 +62,12 @@ class GIN(Backbone):
         layers = stack(make_layer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 
-    def adjacency(self, graph):
-        return Adjacency.sum(graph)  # the default is the mean, which GIN is not
-
 
 def main() -> None:
     graph = graphfm.synthetic(scale=0.1)
     for method in ("full", "graphsage", "graphfm-ib", "gas"):
         result = graphfm.train(
-            graph, backbone=GIN, method=method, hidden=16, lr=0.003, epochs=5, batch_norm=True
+            graph, backbone=GIN, method=method, hidden=32, epochs=10, batch_norm=True
         )
         print(f"{method:<11} test {result.score.test:.4f}")
 

@@ -41,6 +41,7 @@ class StepPlan:
     # Why a step is not captured as one CUDA graph; None if it is.
     not_captured: str | None = "nothing was planned"
     tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
+    note: str | None = None  # what a user should know about it
 
     @property
     def captured(self) -> bool:
@@ -56,6 +57,7 @@ class StepPlan:
             f"fused layers: {self._fused()}",
             f"histories: {self._histories()}",
             f"CUDA graph: {'a step is captured' if self.captured else f'no; {self.not_captured}'}",
+            *([] if self.note is None else [f"note: {self.note}"]),
         ]
 
     def _first_hop(self) -> str:

@@ -18,7 +18,7 @@ def test_python_examples_run(name, tmp_path, monkeypatch):
     blocks = python_blocks(name)
     assert blocks
     for block in blocks:
-        exec(compile(block, name, "exec"), {"__name__": "example"})
+        exec(compile(block, name, "exec"), {"__name__": "__main__"})
 
 
 def test_the_example_of_the_api_is_at_most_fifteen_lines():

@@ -13,7 +13,7 @@ from graphfm.data.graph.size import GraphSize
 from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import fetched_size, load_fetched
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
-from graphfm.errors import InputError
+from graphfm.errors import InputError, did_you_mean
 
 DATASETS: Mapping[str, str] = {
     "debian": "63 thousand Debian packages and their dependencies, 51 classes; included in GraphFM",
@@ -66,7 +66,10 @@ def _load(
         )
     if not str(name).endswith(".npz"):
         names = ", ".join(DATASETS)
-        raise InputError(f"unknown dataset {str(name)!r}; choose one of {names}, or a FILE.npz")
+        near = did_you_mean(str(name), DATASETS)
+        raise InputError(
+            f"unknown dataset {str(name)!r}; choose one of {names}, or a FILE.npz{near}"
+        )
     return Graph.from_npz(name)
 
 

@@ -44,6 +44,10 @@ class Estimator:
         """The tables it needs, by name; `first` is the first depth without known aggregates."""
         return {}
 
+    def note(self, num_layers: int, exact_first_hop: bool) -> str | None:
+        """What a user should know about it on a network of this depth, if anything."""
+        return None
+
     def prepare(self, setup: Setup) -> None:
         """Take the declared tables. This is called once, before training."""
         self.tables, self.first_hop = setup.tables, setup.first_hop

@@ -11,7 +11,7 @@ from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, table_of
 from graphfm.estimators.gradient_compensation import Compensation
-from graphfm.estimators.halo_history import NOTHING_TO_READ, logger
+from graphfm.estimators.halo_history import nothing_to_read
 from graphfm.estimators.layer_step import LayerStep, Setup
 from graphfm.kernels import table_sum
 from graphfm.layer import GraphLayer
@@ -57,6 +57,9 @@ class HaloDifference(Estimator):
         """Depths with tables. Only compensation needs those of the last layer."""
         return range(first, num_layers if self.compensate else num_layers - 1)
 
+    def note(self, num_layers: int, exact_first_hop: bool) -> str | None:
+        return nothing_to_read(num_layers, exact_first_hop)
+
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
         layers, tables = setup.layers, setup.tables
@@ -68,8 +71,6 @@ class HaloDifference(Estimator):
             self.sums[0] = setup.first_hop  # exact, and never written
         self.current = {la.in_width: tables[f"current.{la.in_width}"] for la in layers[1:]}
         self.compensation = Compensation(tables) if self.compensate else None
-        if setup.first_hop is not None and len(layers) < 3:
-            logger.warning(NOTHING_TO_READ, len(layers))
 
     def sources(self, step: LayerStep) -> Tensor:
         depth, layer, block, h, h0 = step.depth, step.layer, step.block, step.h, step.h0

@@ -1,6 +1,5 @@
 """GNNAutoScale and GraphFM-OB: read out-of-batch neighbours from a history of layer outputs."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -19,13 +18,18 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.tables.base import NodeTable, TableSpec
 
-logger = logging.getLogger("graphfm")
-NOTHING_TO_READ = (
-    "with the exact first hop, a network of %d layers reads no histories, so gas, graphfm-ob and "
-    "graphfm-delta do the same; use more layers, or turn off exact_first_hop"
-)
 PARTIALS = ("rescaled", "sum")
 STARTS = ("fresh", "zero")
+
+
+def nothing_to_read(num_layers: int, exact_first_hop: bool) -> str | None:
+    """What to tell a user if the halo's rows are all known, so that no history is read."""
+    if not exact_first_hop or num_layers > 2:
+        return None
+    return (
+        f"with the exact first hop, a network of {num_layers} layers reads no histories, so gas, "
+        "graphfm-ob and graphfm-delta do the same; use more layers, or turn off exact_first_hop"
+    )
 
 
 @dataclass(kw_only=True)
@@ -71,6 +75,9 @@ class HaloHistory(Estimator):
             tables |= {f"written.{d}": flag for d in range(len(layers) - 1)}
         return tables | (Compensation.declare(layers) if self.compensate else {})
 
+    def note(self, num_layers: int, exact_first_hop: bool) -> str | None:
+        return nothing_to_read(num_layers, exact_first_hop)
+
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
         layers, tables = setup.layers, setup.tables
@@ -80,8 +87,6 @@ class HaloHistory(Estimator):
         self.written = [tables[f"written.{d}"] for d in hidden if max(self.betas) > 0]
         self.first_layer = layers[0] if layers else None
         self.compensation = Compensation(tables) if self.compensate else None
-        if setup.first_hop is not None and len(self.histories) < 2:
-            logger.warning(NOTHING_TO_READ, len(layers))
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)

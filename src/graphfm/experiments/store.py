@@ -133,9 +133,16 @@ def _check_same(path: Path, settings: Mapping[str, Any], defaults: Mapping[str, 
     there = {**dict(_leaves(defaults)), **there}
     for name in {**there, **here}:
         if there.get(name) != here.get(name):
+            old, now = there.get(name), here.get(name)
+            if name == "graph fingerprint":
+                raise InputError(
+                    f"{path} holds results of another graph (its fingerprint was {old} and is now "
+                    f"{now}); choose another --out, or give the graph as it was"
+                )
+            with_old = f"without {name}" if old is None else f"with {name} {old}"
             raise InputError(
-                f"{path} holds results with {name} {there.get(name)}, but this command has "
-                f"{here.get(name)}; choose another --out, or give the same settings"
+                f"{path} holds results {with_old}, but this command has "
+                f"{'none' if now is None else now}; choose another --out, or give the same settings"
             )
 
 

@@ -191,6 +191,7 @@ def _latex(text: str) -> str:
     if text == "-":
         return "--"
     escaped = "".join(LATEX.get(letter, letter) for letter in text)
+    escaped = re.sub(r"\b([A-Z])\\textasciicircum\{\}(\w+)", r"$\1^{\2}$", escaped)  # S^1
     return re.sub("-(?=-)", "-{}", escaped)  # otherwise an option would begin with a dash
 
 

@@ -71,6 +71,8 @@ def choose_method(given: MethodLike) -> Named:
         given = _imported("method", given, METHODS)
         if isinstance(given, Method):
             return choose_method(given)
+    if isinstance(given, type) and issubclass(given, Backbone):
+        raise InputError(f"method is {given.__name__}, a backbone; give it as the backbone instead")
     if not callable(given) or not hasattr(given, "__qualname__"):
         raise InputError(
             f"method is {_a(given)}; expected a name, 'package.module:function', a function that "

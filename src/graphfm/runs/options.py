@@ -91,16 +91,18 @@ def train_options(*own: Named) -> dict[str, TrainOption]:
     return found
 
 
-def refusal(option: str, backbone: str, method: str) -> str:
-    """The error text for an option that neither the backbone nor the method has."""
-    known = train_options().get(option)
+def refusal(option: str, backbone: Named, *methods: Named) -> str:
+    """The error text for an option that neither the backbone nor one of the methods has."""
+    options = train_options(*(named for named in (backbone, *methods) if named.is_own))
+    known = options.get(option)
     kind = "backbone" if known is not None and known.panel == NETWORK else "method"
     takers = [f"{kind} {name}" for name in known.owners] if known is not None else []
     if takers:
         advice = f"it belongs to {', '.join(takers)}"
     else:
-        advice = f"there is no such option{did_you_mean(option, [*CHOSEN, *train_options()])}"
-    return f"{option} is not a setting of backbone {backbone} or method {method}; {advice}"
+        advice = f"there is no such option{did_you_mean(option, [*CHOSEN, *options])}"
+    names = ", ".join(method.name for method in methods)
+    return f"{option} is not a setting of backbone {backbone.name} or method {names}; {advice}"
 
 
 def show_options(function: Callable[..., Any]) -> None:

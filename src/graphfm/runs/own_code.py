@@ -13,6 +13,7 @@ import os
 import re
 import runpy
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,7 +161,14 @@ def _current_folder() -> str | None:
 
 def _broken(what: str, module: str, error: Exception) -> str:
     reason = " ".join(str(error).split())
-    return f"{what}: importing module {module} failed: {type(error).__name__}: {reason}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = (
+        ""
+        if isinstance(error, SyntaxError)
+        else f" ({frames[-1].filename}, line {frames[-1].lineno})"
+    )
+    log.debug("importing module %s failed", module, exc_info=error)
+    return f"{what}: importing module {module} failed: {type(error).__name__}: {reason}{where}"
 
 
 def _cannot_carry(name: str) -> str:

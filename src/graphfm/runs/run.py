@@ -81,7 +81,7 @@ class Run:
         method_settings = settle(given, how.options, f"method {how.name}")
         training = Training(**settle(given, options_in(Training), "the training"))
         if given:
-            raise InputError(refusal(next(iter(given)), network.name, how.name))
+            raise InputError(refusal(next(iter(given)), network, how))
         if network.code is not None:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
         made = None if how.code is None else make_method(how, method_settings)

@@ -40,6 +40,7 @@ def plan_step(
         first_layer_ahead=features == GATHERED and estimator.first_layer_ahead(first_hop),
         whole_up_to=most_fused if all(layer.sums for layer in layers) else 0,
         recording_pass=estimator.keeps_history and dropout,
+        note=estimator.note(len(layers), first_hop),
         tables={
             name: TablePlan(
                 spec=spec,

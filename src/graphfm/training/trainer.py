@@ -60,15 +60,15 @@ class Trainer:
         self.x = backbone.features(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
         size = GraphSize.of(graph)
-        self.plan = plan_step(size, graph.device, backbone, method, training)
-        if not self.plan.captured and graph.device.type == "cuda":
-            logger.info("steps are not captured as CUDA graphs: %s", self.plan.not_captured)
+        self.plan = plan = plan_step(size, graph.device, backbone, method, training)
+        if plan.note is not None:
+            logger.warning(plan.note)
+        if not plan.captured and graph.device.type == "cuda":
+            logger.info("steps are not captured as CUDA graphs: %s", plan.not_captured)
         self.clock = Clock()
         self._prepare_method()
         self.autocast = autocast(training.precision, graph.device)
-        self.inputs = StepInputs(
-            graph, self.x, backbone, method.estimator, self.plan, self.autocast
-        )
+        self.inputs = StepInputs(graph, self.x, backbone, method.estimator, plan, self.autocast)
         self.ages: AgeMeter | None = None
         if training.staleness_every:
             self.ages = AgeMeter(
@@ -82,7 +82,7 @@ class Trainer:
         self.totals = torch.zeros(2, device=graph.device)  # the epoch's losses and their weights
         self.position: Position | None = None  # in the current epoch, if there is one
         self.captured = None
-        if self.plan.captured:
+        if plan.captured:
             self.captured = CapturedSteps(self.draw, self.learn, self.rng, self.touched)
         self.prepare_seconds = time.perf_counter() - started
 

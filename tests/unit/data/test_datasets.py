@@ -45,3 +45,8 @@ def test_debian_packages_depend_on_what_they_should(debian):
 def test_an_unknown_name_is_refused_with_the_list(name):
     with pytest.raises(InputError, match="choose one of debian, flickr, .*synthetic:small"):
         load(name)
+
+
+def test_a_misspelt_name_gets_the_nearest():
+    with pytest.raises(InputError, match=r"\(did you mean debian\?\)"):
+        load("debain")

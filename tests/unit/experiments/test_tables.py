@@ -90,6 +90,10 @@ def test_latex_can_be_pasted():
     assert all(line.count(" & ") == 4 for line in body.splitlines() if line.endswith(r"\\"))
 
 
+def test_a_power_is_set_as_mathematics():
+    assert "$S^{1}$ &" in as_latex(Table((Column("S^1"), Column("b")), (("x", "y"),)))
+
+
 @pytest.mark.parametrize("letter", list("\\&%$#_{}~^<>|±"))
 def test_no_letter_is_left_to_latex(letter):
     table = Table((Column("a"),), ((f"x{letter}y",),))

@@ -23,6 +23,8 @@ from graphfm.runs.run import Run
         ({"method": "{name}:smoothed", "mode": "x"}, "mode is x; expected fast or slow"),
         ({"method": "{name}:smoothed", "scale": 1.0}, "scale is not a setting of backbone sage or"),
         ({"method": "{name}:Smoothed"}, "{name}:Smoothed returned a Smoothed; expected a graphfm"),
+        ({"method": "{name}:smoothed", "deca": 1.0}, r"did you mean decay\?"),
+        ({"method": "{name}:Scaled"}, "method is Scaled, a backbone; give it as the backbone"),
         ({"method": 7}, "method is a int; expected a name, 'package.module:function'"),
         ({"method": "not a name"}, "unknown method 'not a name'; choose one of full"),
         ({"backbone": "{name}:smoothed"}, "backbone is a function; expected a name"),
@@ -40,6 +42,9 @@ def test_a_module_that_cannot_be_imported_says_why(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match="importing module users_broken_module failed: ModuleNotF"):
         Run.make(method="users_broken_module:x")
+    (tmp_path / "users_raising_module.py").write_text("\n1 / 0\n")
+    with pytest.raises(InputError, match=r"ZeroDivisionError: .*users_raising_module.py, line 2\)"):
+        Run.make(method="users_raising_module:x")
 
 
 def test_types_come_from_annotations(mine):

@@ -222,6 +222,14 @@ def test_a_plan_explains_itself_in_words(make_graph):
     assert "histories: none" in plan(make_graph(), "graphsage").explain()
 
 
+@pytest.mark.parametrize("method", ["gas", "graphfm-ob", "graphfm-delta"])
+def test_a_plan_tells_that_no_history_is_read(make_graph, method):
+    graph = make_graph(undirected=True)
+    note = plan(graph, method, layers=2).note
+    assert f"note: {note}" in plan(graph, method, layers=2).explain()
+    assert plan(graph, method, layers=3).note is None
+
+
 def test_a_size_that_is_not_known_yet_clamps_no_fanout(make_graph):
     graph, sampler = make_graph(), NeighborSampler(fanout=(1000,), batch_size=8)
     known = GraphSize.of(graph)

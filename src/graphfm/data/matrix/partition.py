@@ -51,7 +51,7 @@ def partition(
     if part is None:
         part = _fill_empty(PARTITIONERS[how](graph, num_parts, seed), num_parts)
         _write(path, part)
-    log.info("%d nodes in %d parts by %s, seed %d", n, num_parts, how, seed)
+    log.info("%s nodes in %d parts by %s, seed %d", f"{n:,}", num_parts, how, seed)
     return torch.from_numpy(part)
 
 

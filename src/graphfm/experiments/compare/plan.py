@@ -10,10 +10,11 @@ from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell, in_turns
 from graphfm.experiments.compare.row import Entry, Row
-from graphfm.experiments.compare.sweep import Sweep, Value
+from graphfm.experiments.compare.sweep import Sweep, Value, as_words
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
+from graphfm.runs.options import refusal
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, backbone_of, options_of, pick_device
 from graphfm.training.settings import Training
@@ -62,7 +63,9 @@ class Plan:
         own = own or {}
         for name in own.keys() - {method.name for method in chosen}:
             names = ", ".join(method.name for method in chosen)
-            raise InputError(f"{name} has settings but is not compared; add it to {names}")
+            raise InputError(
+                f"{name} has settings but is not compared; add it to the methods ({names})"
+            )
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}
@@ -70,7 +73,7 @@ class Plan:
         place = {"dataset": dataset, "device": pick_device(device).type}
         shared = _shared(chosen, backbone, place, options)
         if sweep is not None:
-            _check_sweep(sweep, chosen, shared.named_backbone, options)
+            _check_sweep(sweep, chosen, shared.named_backbone, [options, *own.values()])
         entries = tuple(
             _entry(method, value, shared, sweep, seeds, options, own.get(method.name, {}))
             for method in chosen
@@ -148,10 +151,9 @@ def _shared(
     network = choose_backbone(backbone or "sage")
     of_methods = {name for method in methods for name in method.options}
     common = {n: v for n, v in options.items() if n not in of_methods}
-    for name in options.keys() - common.keys():
+    for name in options:
         if not any(_takes(method, network, name) for method in methods):
-            names = ", ".join(method.name for method in methods)
-            raise InputError(f"{name} is not a setting of {names}; leave it out")
+            raise InputError(refusal(name, network, *methods))
     return Run.make(backbone=backbone, **place, **common)
 
 
@@ -166,14 +168,19 @@ def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
 
 
 def _check_sweep(
-    sweep: Sweep, methods: Iterable[Named], backbone: Named, given: dict[str, Any]
+    sweep: Sweep,
+    methods: Iterable[Named],
+    backbone: Named,
+    given: Iterable[Mapping[str, Any]],
 ) -> None:
     if sweep.name in SET_ELSEWHERE:
         raise InputError(f"{sweep.name} cannot be swept; {SET_ELSEWHERE[sweep.name]} sets it")
-    if sweep.name in given:
-        raise InputError(
-            f"{sweep.name} is swept and also set to {given[sweep.name]}; give only one of the two"
-        )
+    for settings in given:
+        if sweep.name in settings:
+            value = as_words(settings[sweep.name])
+            raise InputError(
+                f"{sweep.name} is swept and also set to {value}; give only one of the two"
+            )
     if not any(_takes(method, backbone, sweep.name) for method in methods):
         names = ", ".join(method.name for method in methods)
         raise InputError(

@@ -119,6 +119,14 @@ def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
         ({"sweep": Sweep("seed", (1,))}, "seed cannot be swept; --seeds sets it"),
         ({"sweep": Sweep("epochs", (1,))}, "epochs cannot be swept; --budget-epochs sets it"),
         ({"sweep": Sweep("lr", (1,)), "lr": 0.1}, "lr is swept and also set to 0.1"),
+        (
+            {"sweep": Sweep("lr", (1,)), "own": {"full": {"lr": 0.1}}},
+            "lr is swept and also set to 0.1",
+        ),
+        (
+            {"methods": "graphsage,gas", "beta": (0.5,)},
+            "beta is not a setting of backbone sage or method graphsage, gas; it belongs to",
+        ),
         ({"sweep": Sweep("fanout", (1, 0))}, "fanout is .*0"),
         ({"sweep": Sweep("fanout", (1, "x"))}, "fanout is 'x'; expected a whole number"),
         ({"sweep": Sweep("layers", (2, 2.5))}, "layers is 2.5; expected a whole number"),
@@ -145,7 +153,9 @@ def test_a_setting_of_nobody_is_refused(text):
 
 
 def test_a_setting_of_a_method_that_is_not_compared_is_refused():
-    with pytest.raises(InputError, match="gas has settings but is not compared; add it to full"):
+    with pytest.raises(
+        InputError, match="gas has settings but is not compared; add it to the methods .full"
+    ):
         Plan.make(methods=["full"], own={"gas": {"parts": 3}})
 
 

@@ -112,7 +112,7 @@ def test_more_values_of_a_sweep_run_only_what_is_missing(tmp_path, make_plan, ru
         ({"lr": 0.02}, "training lr 0.01, but this command has 0.02"),
         ({"hidden": 8}, "network hidden 128, but this command has 8"),
         ({"backbone": "gcn"}, "backbone sage, but this command has gcn"),
-        ({"sweep": Sweep("fanout", (1,))}, "sweep None, but this command has fanout"),
+        ({"sweep": Sweep("fanout", (1,))}, "without sweep, but this command has fanout"),
     ],
 )
 def test_other_settings_in_the_same_folder_are_refused(tmp_path, make_plan, runner, options, named):
@@ -134,7 +134,7 @@ def test_a_graph_that_changed_is_refused(tmp_path, make_graph, runner):
     plans = [Plan.make(dataset=str(tmp_path / f"{s}.npz"), device="cpu") for s in (0, 0, 1)]
     compare(plans[0], tmp_path / "c", run_cell=runner)
     compare(plans[1], tmp_path / "c", run_cell=runner)
-    with pytest.raises(InputError, match="graph fingerprint"):
+    with pytest.raises(InputError, match="results of another graph"):
         compare(plans[2], tmp_path / "c", run_cell=runner)
 
 
