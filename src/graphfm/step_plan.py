@@ -28,7 +28,7 @@ class StepPlan:
     num_layers: int = 0
     device: torch.device = CPU
     kernels: bool = False  # Triton kernels run wherever an operation has one
-    exact_first_hop: bool = False  # the first layer's aggregates are computed once for all nodes
+    first_hop: TablePlan | None = None  # the first layer's aggregates, computed once for all nodes
     features: str = COPIED  # how features reach the first layer
     fused: frozenset[int] = frozenset()  # layers that one kernel aggregates and blends
     first_layer_ahead: bool = False  # its aggregate needs no other step, so it is computed early
@@ -42,6 +42,10 @@ class StepPlan:
     not_captured: str | None = "nothing was planned"
     tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
     note: str | None = None  # what a user should know about it
+
+    @property
+    def exact_first_hop(self) -> bool:
+        return self.first_hop is not None
 
     @property
     def captured(self) -> bool:
@@ -66,7 +70,7 @@ class StepPlan:
         if not self.exact_first_hop:
             return "aggregated in every step"
         ahead = ", looked up while the previous step runs" if self.first_layer_ahead else ""
-        return f"aggregated once for all nodes before training{ahead}"
+        return f"aggregated once for all nodes before training, {self.first_hop}{ahead}"
 
     def _features(self) -> str:
         return COPIED if self.features == GATHERED and 0 in self.crowded else self.features

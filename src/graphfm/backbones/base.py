@@ -76,6 +76,7 @@ class Backbone(nn.Module):
     Settings: ClassVar[type[DepthSettings]] = Settings
     reads_h0: ClassVar[bool] = False  # some layer reads the encoder's output
     joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
+    hop_width: int = 0  # numbers per node that `features` computes; 0 if it returns `graph.x`
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ class SGC(Backbone):
         self, in_width: int, out_width: int, settings: DepthSettings = DepthSettings()
     ) -> None:
         super().__init__(nn.Identity(), [], nn.Linear(in_width, out_width))
-        self.num_hops = settings.layers
+        self.num_hops, self.hop_width = settings.layers, in_width
 
     def adjacency(self, graph: Graph) -> Adjacency:
         return Adjacency.symmetric(graph)

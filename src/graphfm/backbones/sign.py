@@ -48,6 +48,7 @@ class SIGN(Backbone):
         )
         super().__init__(nn.Identity(), [], decode)
         self.num_hops = settings.layers
+        self.hop_width = in_width * (settings.layers + 1)
 
     def adjacency(self, graph: Graph) -> Adjacency:
         return Adjacency.symmetric_without_loops(graph)

@@ -89,7 +89,7 @@ def known_size(
             num_classes=shape.num_classes,
             num_bytes=shape.num_bytes(dtype or torch.float32),
             num_scored=round(max(shape.split[1:]) * shape.num_nodes),
-            feature_bytes=(dtype or torch.float32).itemsize,
+            feature_type=dtype or torch.float32,
             still_to_come=shape.num_bytes(dtype or torch.float32),
         )
     return fetched_size(name, device, dtype) if base in CATALOG else None

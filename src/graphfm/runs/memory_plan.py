@@ -130,7 +130,7 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     return MemoryPlan(
         device=device.type,
         graph=graph.num_bytes,
-        features=_feature_bytes(run, step, graph),
+        features=_feature_bytes(backbone, step, graph),
         histories=_history_bytes(step, graph),
         weights=4 * 4 * number,
         step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
@@ -140,12 +140,9 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     )
 
 
-def _feature_bytes(run: Run, step: StepPlan, graph: GraphSize) -> int:
-    if run.backbone in ("sign", "sgc"):
-        hops = run.backbone_settings["layers"] + 1 if run.backbone == "sign" else 1
-        return 4 * graph.num_nodes * graph.num_features * hops
-    hop = graph.feature_bytes * graph.num_nodes * graph.num_features
-    return hop if step.exact_first_hop else 0
+def _feature_bytes(backbone: Backbone, step: StepPlan, graph: GraphSize) -> int:
+    hops = 4 * graph.num_nodes * backbone.hop_width
+    return hops if step.first_hop is None else hops + step.first_hop.num_bytes
 
 
 def _history_bytes(step: StepPlan, size: GraphSize) -> int:

@@ -11,9 +11,10 @@ from graphfm.data.graph.size import GraphSize
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
 from graphfm.kernels.fused_aggregate import largest_fanout
+from graphfm.layer import GraphLayer
 from graphfm.methods import Method
 from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
-from graphfm.tables.base import TablePlan
+from graphfm.tables.base import TablePlan, TableSpec
 from graphfm.training.settings import NUMBER_TYPES, Training
 
 
@@ -33,7 +34,7 @@ def plan_step(
         num_layers=len(layers),
         device=device,
         kernels=most_fused > 0,
-        exact_first_hop=first_hop,
+        first_hop=_first_hop(size, layers[0]) if first_hop else None,
         features=features,
         fused=fused,
         crowded=crowded,
@@ -53,6 +54,12 @@ def plan_step(
         },
     )
     return replace(plan, not_captured=_why_not_captured(size, plan, method, settings))
+
+
+def _first_hop(size: GraphSize, layer: GraphLayer) -> TablePlan:
+    """The table of the first layer's aggregates, in the number type of the features."""
+    spec = TableSpec(width=layer.agg_width)
+    return TablePlan(spec=spec, num_rows=size.num_nodes, dtype=size.feature_type)
 
 
 def _gathers(backbone: Backbone, method: Method) -> bool:
@@ -91,7 +98,7 @@ def _features(
         alone = not (backbone.joins_layers or backbone.reads_h0)
         if alone and backbone.layers[0].affine() is not None:
             return UNREAD
-    as_kept = size.feature_bytes == 4  # float32, which needs no conversion
+    as_kept = size.feature_type == torch.float32  # needs no conversion
     in_place = method.sampler.reads_in_place(device, sums and not known)
     return IN_PLACE if as_kept and in_place else COPIED
 

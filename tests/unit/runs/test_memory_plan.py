@@ -27,7 +27,7 @@ def test_histories_and_features_are_planned_to_the_byte(make_graph, name):
         assert plan.histories == sum(t.rows.nbytes for t in tables) + sum(places.values())
         hop = trainer.method.estimator.first_hop
         own = 0 if backbone_of(name) is None else trainer.x.nbytes
-        kept = 0 if hop is None else hop.rows.nbytes - 4 * graph.num_features  # the sink
+        kept = 0 if hop is None else hop.rows.nbytes
         assert plan.features == own + kept
         numbers = sum(p.numel() for p in trainer.backbone.parameters())
         assert plan.weights == 16 * numbers

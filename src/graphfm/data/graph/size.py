@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+
 from graphfm.data.graph import Graph
 
 
@@ -18,7 +20,7 @@ class GraphSize:
     num_classes: int
     num_bytes: int
     num_scored: int  # nodes of the larger of the validation and the test split
-    feature_bytes: int = 4  # per value
+    feature_type: torch.dtype = torch.float32
     max_degree: int | None = None  # None if the graph is not loaded yet
     still_to_come: int = 0  # bytes of the graph that are not in memory yet
 
@@ -33,7 +35,7 @@ class GraphSize:
             num_classes=graph.num_classes,
             num_bytes=graph.num_bytes,
             num_scored=max(int(graph.val_mask.sum()), int(graph.test_mask.sum())),
-            feature_bytes=graph.x.dtype.itemsize,
+            feature_type=graph.x.dtype,
             max_degree=int(graph.degree.max()) if graph.num_nodes else 0,
         )
 

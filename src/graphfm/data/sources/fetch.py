@@ -96,8 +96,8 @@ def fetched_size(
         record = read_record(stored_folder(source, files_folder(source, None)))
     except InputError:
         return None  # loading it will explain what to do
-    feature_bytes = (dtype or torch.float32).itemsize
-    num_bytes = stored_bytes(record) - (4 - feature_bytes) * record["nodes"] * record["features"]
+    kind = dtype or torch.float32
+    num_bytes = stored_bytes(record) - (4 - kind.itemsize) * record["nodes"] * record["features"]
     return GraphSize(
         num_nodes=record["nodes"],
         num_edges=record["edges"],
@@ -105,7 +105,7 @@ def fetched_size(
         num_features=record["features"],
         num_classes=record["classes"],
         num_bytes=num_bytes,
-        feature_bytes=feature_bytes,
+        feature_type=kind,
         num_scored=round(max(source.published.split[1:]) * record["nodes"]),
         still_to_come=num_bytes if device.type == "cuda" else 0,  # on the CPU it stays on disk
     )
