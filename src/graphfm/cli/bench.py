@@ -16,7 +16,8 @@ from graphfm.experiments.bench.profile import profile_step
 from graphfm.experiments.bench.report import bench_table, profile_table, profile_title
 from graphfm.experiments.bench.run import run_suite, summarise
 from graphfm.experiments.bench.suites import SUITES
-from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, reason
+from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory
+from graphfm.experiments.outcome import reason
 from graphfm.experiments.tables import as_text
 from graphfm.runs.run import known_name, pick_device
 
