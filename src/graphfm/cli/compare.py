@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.options import COMMON, typed, with_settings
+from graphfm.cli.options import typed, with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
 from graphfm.errors import InputError
 from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan
 from graphfm.experiments.compare.report import comparison_table
@@ -29,36 +29,19 @@ FIRST = (
 MORE = "Comparison options"
 
 
-def _option(panel: str, help: str, default: str | bool = True, metavar: str | None = None) -> Any:
-    return typer.Option(help=help, rich_help_panel=panel, show_default=default, metavar=metavar)
-
-
-Dataset = Annotated[
-    str, _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", metavar="NAME")
-]
 Methods = Annotated[
     str,
-    _option(
-        COMMON,
+    option(
         "Names with commas between, or all; 'graphfm methods' lists them. Your own: "
         "package.module:function.",
-        metavar="NAMES",
+        "NAMES",
     ),
 ]
-BackboneName = Annotated[
-    str,
-    _option(
-        COMMON,
-        "The network: a name that 'graphfm backbones' lists, or your own: package.module:Class.",
-        metavar="NAME",
-    ),
-]
-Seeds = Annotated[int, _option(COMMON, "Trainings of each method.", metavar="N")]
-Epochs = Annotated[int | None, _option(COMMON, "Most epochs of each training.", "100", "N")]
-Device = Annotated[str, _option(COMMON, "auto, cpu or cuda.", metavar="NAME")]
+Seeds = Annotated[int, option("Trainings of each method.", "N")]
+Epochs = Annotated[int | None, option("Most epochs of each training.", "N", default="100")]
 Out = Annotated[
     Path | None,
-    _option(COMMON, "Folder of the comparison.", "runs/compare-DATASET-BACKBONE", "FOLDER"),
+    option("Folder of the comparison.", "FOLDER", default="runs/compare-DATASET-BACKBONE"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -71,25 +54,22 @@ Settings = Annotated[
 ]
 Sweeps = Annotated[
     list[str] | None,
-    _option(
-        MORE,
+    option(
         "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.",
-        False,
         "OPTION=VALUES",
+        panel=MORE,
     ),
 ]
-Seconds = Annotated[float | None, _option(MORE, "Or: most seconds of each training.", False, "X")]
+Seconds = Annotated[float | None, option("Or: most seconds of each training.", "X", panel=MORE)]
 Patience = Annotated[
-    int, _option(MORE, "Stop after so many epochs without a better score; 0 never.", metavar="N")
+    int, option("Stop after so many epochs without a better score; 0 never.", "N", panel=MORE)
 ]
 
 
 def compare_command(own: Sequence[Named]) -> Callable[..., None]:
     """`graphfm compare`, with the options of methods and of a backbone of the user's own."""
     options = {n: o for n, o in train_options(*own).items() if n not in SET_ELSEWHERE}
-    named = partial(compare, options)
-    named.__name__, named.__doc__ = compare.__name__, compare.__doc__  # type: ignore[attr-defined]
-    return with_settings(named, options, FIRST)
+    return with_settings(compare, options, options, FIRST)
 
 
 def compare(
@@ -97,7 +77,7 @@ def compare(
     *,
     dataset: Dataset = "debian",
     methods: Methods = "all",
-    backbone: BackboneName = "sage",
+    backbone: Annotated[str, BACKBONE] = "sage",
     seeds: Seeds = 3,
     budget_epochs: Epochs = None,
     device: Device = "auto",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +10,11 @@ import typer
 from graphfm.api import start as start_run
 from graphfm.checkpointing.schedule import Interval
 from graphfm.cli.ending import report, stoppable
-from graphfm.cli.options import COMMON, parsed, with_settings
+from graphfm.cli.options import parsed, with_settings
 from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
+from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.recipes import recipe_of
@@ -33,56 +33,37 @@ FIRST = (
 )  # fmt: skip
 
 
-def _option(panel: str, help: str, default: str | bool = False, metavar: str | None = None) -> Any:
-    return typer.Option(help=help, rich_help_panel=panel, show_default=default, metavar=metavar)
-
-
-Dataset = Annotated[
-    str | None,
-    _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian", "NAME"),
-]
 MethodName = Annotated[
     str | None,
-    _option(
-        COMMON,
+    option(
         "How a step sees the graph: a name that 'graphfm methods' lists, or your own: "
         "package.module:function.",
-        "full",
         "NAME",
+        default="full",
     ),
 ]
-BackboneName = Annotated[
-    str | None,
-    _option(
-        COMMON,
-        "The network: a name that 'graphfm backbones' lists, or your own: package.module:Class.",
-        "sage",
-        "NAME",
-    ),
-]
-Device = Annotated[str, _option(COMMON, "auto, cpu or cuda.", "auto", "NAME")]
 Out = Annotated[
-    Path | None, _option(COMMON, "Folder for the run.", "a new one under runs/", "FOLDER")
+    Path | None, option("Folder for the run.", "FOLDER", default="a new one under runs/")
 ]
 RecipeName = Annotated[
     str | None,
-    _option(
-        RUN,
+    option(
         "The paper's settings, as 'graphfm recipes' lists them; options override.",
-        metavar="NAME",
+        "NAME",
+        panel=RUN,
     ),
 ]
 Resume = Annotated[
     Path | None,
-    _option(RUN, "Continue the run in this folder, with its own settings.", metavar="FOLDER"),
+    option("Continue the run in this folder, with its own settings.", "FOLDER", panel=RUN),
 ]
 CheckpointEvery = Annotated[
     str | None,
-    _option(
-        RUN,
+    option(
         "Seconds (30) or steps (500steps) between checkpoints; 0: only when interrupted.",
-        "auto: less than a minute is lost",
         "TIME",
+        default="auto: less than a minute is lost",
+        panel=RUN,
     ),
 ]
 Explain = Annotated[
@@ -92,17 +73,15 @@ Explain = Annotated[
 
 def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
     """Make `graphfm train`, with the options of the user's own method and backbone."""
-    named = partial(train, own)
-    named.__name__, named.__doc__ = train.__name__, train.__doc__  # type: ignore[attr-defined]
-    return with_settings(named, train_options(*own.values()), FIRST)
+    return with_settings(train, own, train_options(*own.values()), FIRST)
 
 
 def train(
     own: Mapping[str, Named],
     *,
-    dataset: Dataset = None,
+    dataset: Annotated[str | None, DATASET] = None,
     method: MethodName = None,
-    backbone: BackboneName = None,
+    backbone: Annotated[str | None, BACKBONE] = None,
     device: Device = "auto",
     out: Out = None,
     recipe: RecipeName = None,
