@@ -21,14 +21,14 @@ from graphfm.cli.output import Interrupted, set_verbosity
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.signals import Heard
-from graphfm.cli.staleness import staleness
+from graphfm.cli.staleness import staleness_command
 from graphfm.cli.train import train_command
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
 COMMANDS = (
-    evaluate, predict, reproduce, recipes, staleness, bench, methods, backbones, info,
+    evaluate, predict, reproduce, recipes, staleness_command(), bench, methods, backbones, info,
 )  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
 

@@ -69,7 +69,7 @@ Patience = Annotated[
 def compare_command(own: Sequence[Named]) -> Callable[..., None]:
     """`graphfm compare`, with the options of methods and of a backbone of the user's own."""
     options = {n: o for n, o in train_options(*own).items() if n not in SET_ELSEWHERE}
-    return with_settings(compare, options, options, FIRST)
+    return with_settings(compare, options, FIRST, options)
 
 
 def compare(
@@ -97,7 +97,7 @@ def compare(
     that takes it. The time to the best epoch includes preparation, not evaluation. Exit code 1: a
     training failed.
     """
-    given = typed(settings, {name: option.first for name, option in options.items()})
+    given = typed("compare", settings, {name: option.first for name, option in options.items()})
     with importable(os.getcwd() if ":" in methods + backbone else None):
         plan = Plan.make(
             dataset=dataset, methods=methods, backbone=backbone, seeds=seeds, device=device,

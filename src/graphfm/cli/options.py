@@ -49,14 +49,14 @@ def _own(option: str, choose: Callable[[str], Named], arguments: Sequence[str]) 
 
 def with_settings(
     command: Callable[..., None],
-    known: Any,
     options: Mapping[str, TrainOption],
     first: Sequence[str],
+    *known: Any,
 ) -> Callable[..., None]:
     """Give a command a parameter for every setting, in place of its `**settings`.
 
-    The options named in `first` are the common ones, which help lists before all others. `known` is
-    the command's argument that is no option.
+    The options named in `first` are the common ones, which help lists before all others. `known`
+    are the command's arguments that are no options.
     """
     own = inspect.signature(command, eval_str=True)
     parameters = {name: _parameter(option) for name, option in options.items()}
@@ -65,7 +65,7 @@ def with_settings(
     ordered = {**common, **{n: p for n, p in parameters.items() if n not in common}}
 
     def run(**given: Any) -> None:
-        command(known, **given)
+        command(*known, **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = own.replace(parameters=list(ordered.values()))  # type: ignore[attr-defined]
@@ -75,25 +75,25 @@ def with_settings(
 def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
     """Parse the given settings to the types that the method and the backbone declare."""
     declared = {name: option.first for name, option in train_options(method, backbone).items()}
-    return typed(texts, declared | {**backbone.options, **method.options})
+    return typed("train", texts, declared | {**backbone.options, **method.options})
 
 
-def typed(texts: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
-    """The settings that were given, in their declared types."""
+def typed(command: str, texts: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+    """The settings that a command was given, in their declared types."""
     return {
-        name: _parsed(declared[name], text) if isinstance(text, str) else text
+        name: _parsed(command, declared[name], text) if isinstance(text, str) else text
         for name, text in texts.items()
         if text is not None
     }
 
 
-def _parsed(option: Option, text: str) -> Any:
+def _parsed(command: str, option: Option, text: str) -> Any:
     try:
         return option.parse(text)
     except ValueError:
         raise InputError(
             f"{flag(option.name)} is {text!r}; expected {option.kind.expected}; see "
-            "'graphfm train --help'"
+            f"'graphfm {command} --help'"
         ) from None
 
 

@@ -73,7 +73,7 @@ Explain = Annotated[
 
 def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
     """Make `graphfm train`, with the options of the user's own method and backbone."""
-    return with_settings(train, own, train_options(*own.values()), FIRST)
+    return with_settings(train, train_options(*own.values()), FIRST, own)
 
 
 def train(

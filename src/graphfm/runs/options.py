@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphfm.backbones import BACKBONES
@@ -67,6 +67,11 @@ class TrainOption:
         shared = len(values) == 1 and self.first.has_default
         return self.first.default if shared else None
 
+    def with_default(self, default: Any) -> TrainOption:
+        """The same option, with one default for all owners."""
+        owners = {owner: replace(option, default=default) for owner, option in self.owners.items()}
+        return replace(self, owners=owners)
+
     def _defaults(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
         for owner, option in self.owners.items():
@@ -79,8 +84,14 @@ def train_options(*own: Named) -> dict[str, TrainOption]:
     """All options by name; `own` are the user's own methods and backbones."""
     own_methods = [named for named in own if not isinstance(named.code, type)]
     own_backbones = [named for named in own if isinstance(named.code, type)]
-    backbones = [*own_backbones, *map(choose_backbone, BACKBONES)]
-    methods = [*own_methods, *map(choose_method, METHODS)]
+    return collect(
+        [*own_methods, *map(choose_method, METHODS)],
+        [*own_backbones, *map(choose_backbone, BACKBONES)],
+    )
+
+
+def collect(methods: Sequence[Named], backbones: Sequence[Named]) -> dict[str, TrainOption]:
+    """The options of these methods, of these backbones and of every training, by name."""
     training = Named(name="", options=options_in(Training))
     found: dict[str, TrainOption] = {}
     for panel, owners in ((NETWORK, backbones), (METHOD, methods), (TRAINING, [training])):
