@@ -9,6 +9,7 @@ import typer
 
 from graphfm.cli.experiment_view import ExperimentView, terminal_width
 from graphfm.cli.output import Interrupted, print_json, say
+from graphfm.cli.shared_options import option
 from graphfm.errors import InputError
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.machine import Machine
@@ -23,19 +24,19 @@ from graphfm.runs.run import known_name, pick_device
 
 
 def bench(
-    suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
+    suite: Annotated[str, option(", ".join(SUITES) + ".", "NAME")] = "quick",
     case: Annotated[
         str | None,
-        typer.Option(help="Run only the cases whose dataset and name contain this text."),
+        option("Run only the cases whose dataset and name contain this text.", "TEXT"),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Epochs to time on each side, in turns.")] = REPEATS,
+    repeats: Annotated[int, option("Epochs to time on each side, in turns.", "N")] = REPEATS,
     profile: Annotated[
         bool,
         typer.Option("--profile", help="Show where the time of a step goes instead."),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for tables and records; a measured case is not run twice."),
+        option("Folder for tables and records; a measured case is not run twice.", "FOLDER"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON for each case.")] = False,
 ) -> None:
