@@ -24,7 +24,7 @@ from graphfm.runs.run import known_name, pick_device
 
 
 def bench(
-    suite: Annotated[str, option(", ".join(SUITES) + ".", "NAME")] = "quick",
+    suite: Annotated[str, option(", ".join(SUITES) + ".", "NAME", names=SUITES)] = "quick",
     case: Annotated[
         str | None,
         option("Run only the cases whose dataset and name contain this text.", "TEXT"),

@@ -18,6 +18,7 @@ from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
+from graphfm.methods import METHODS
 from graphfm.runs.named import Named
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
@@ -35,6 +36,7 @@ Methods = Annotated[
         "Names with commas between, or all; 'graphfm methods' lists them. Your own: "
         "package.module:function.",
         "NAMES",
+        names=("all", *METHODS),
     ),
 ]
 Seeds = Annotated[int, option("Trainings of each method.", "N")]

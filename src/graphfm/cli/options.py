@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from graphfm.cli.shared_options import completion
 from graphfm.errors import InputError
 from graphfm.options import Option
 from graphfm.runs.named import Named, choose_backbone, choose_method
@@ -108,11 +109,18 @@ def _parameter(option: TrainOption) -> inspect.Parameter:
         metavar=None if is_flag else f"{value}[,{value}]" if kind.many else value,
         rich_help_panel=f"{option.panel} options",
         show_default=option.default,
+        autocompletion=completion(_choices(option)),
     )
     annotation: Any = Annotated[bool | None if is_flag else str | None, about]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )
+
+
+def _choices(option: TrainOption) -> list[str]:
+    """The names that some owner of a setting takes, each once."""
+    names = (str(name) for owner in option.owners.values() for name in owner.kind.choices)
+    return list(dict.fromkeys(names))
 
 
 def _in_panel(panel: str, parameter: inspect.Parameter) -> inspect.Parameter:

@@ -7,7 +7,7 @@ import typer
 
 from graphfm.cli.experiment_view import experiment_view, terminal_width
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
-from graphfm.cli.shared_options import Device, option
+from graphfm.cli.shared_options import Device, completion, option
 from graphfm.errors import InputError
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
@@ -19,9 +19,18 @@ from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
 from graphfm.runs.run import known_name
 
+TableName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help=", ".join(TABLES) + ".", autocompletion=completion(TABLES)
+    ),
+]
+
 
 def recipes(
-    table: Annotated[str | None, option("List only the recipes of this table.", "NAME")] = None,
+    table: Annotated[
+        str | None, option("List only the recipes of this table.", "NAME", names=TABLES)
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one."""
@@ -46,7 +55,7 @@ def _paper(recipe: Recipe) -> str:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(TABLES) + ".")],
+    table: TableName,
     datasets: Annotated[
         str | None, option("Some of the table's datasets, separated by commas.", "NAMES")
     ] = None,

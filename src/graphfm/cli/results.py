@@ -13,7 +13,7 @@ from torch import Tensor
 from graphfm.api import IN_MEMORY
 from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.cli.shared_options import Device, option
-from graphfm.data.datasets import load
+from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
@@ -24,7 +24,8 @@ from graphfm.runs.run import pick_device
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[
-    str | None, option("Another graph with the same features: a name or a FILE.npz.", "NAME")
+    str | None,
+    option("Another graph with the same features: a name or a FILE.npz.", "NAME", names=DATASETS),
 ]
 Backbone = Annotated[
     str | None,

@@ -42,7 +42,9 @@ def _declared() -> dict[str, TrainOption]:
 def staleness(
     *,
     dataset: Dataset = "debian",
-    backbone: Annotated[str, option(f"The network: {one_of(NETWORKS)}.", "NAME")] = "gcn",
+    backbone: Annotated[
+        str, option(f"The network: {one_of(NETWORKS)}.", "NAME", names=NETWORKS)
+    ] = "gcn",
     seeds: Annotated[int, option("Trainings of each method, with consecutive seeds.", "N")] = 1,
     device: Device = "auto",
     out: Annotated[

@@ -17,6 +17,7 @@ from graphfm.cli.resume import go_on
 from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
+from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
@@ -40,6 +41,7 @@ MethodName = Annotated[
         "package.module:function.",
         "NAME",
         default="full",
+        names=METHODS,
     ),
 ]
 Out = Annotated[
