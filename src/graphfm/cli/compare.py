@@ -1,25 +1,27 @@
 """graphfm compare"""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.options import typed, with_settings
+from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.cli.per_method import parsed_per_method
 from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
 from graphfm.errors import InputError
-from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan
+from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan, choose_methods
 from graphfm.experiments.compare.report import comparison_table
 from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
 from graphfm.methods import METHODS
-from graphfm.runs.named import Named
+from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
 
@@ -70,12 +72,18 @@ Patience = Annotated[
 
 def compare_command(own: Sequence[Named]) -> Callable[..., None]:
     """`graphfm compare`, with the options of methods and of a backbone of the user's own."""
-    options = {n: o for n, o in train_options(*own).items() if n not in SET_ELSEWHERE}
-    return with_settings(compare, options, FIRST, options)
+    known = train_options(*own)
+    options = {n: _text_first(o) for n, o in known.items() if n not in SET_ELSEWHERE}
+    return with_settings(compare, options, FIRST)
+
+
+def _text_first(option: TrainOption) -> TrainOption:
+    """An option is a flag only if it is one for all its owners: a text can say yes or no too."""
+    owners = sorted(option.owners.items(), key=lambda item: item[1].kind.base is bool)
+    return replace(option, owners=dict(owners))
 
 
 def compare(
-    options: Mapping[str, TrainOption],
     *,
     dataset: Dataset = "debian",
     methods: Methods = "all",
@@ -96,15 +104,18 @@ def compare(
     Every training runs in a process of its own, so that its peak memory is its own. The same
     command continues where an earlier one ended; a finished training is not run twice. More
     methods, seeds or values may be added later, in the same folder. A setting goes to every method
-    that takes it. The time to the best epoch includes preparation, not evaluation. Exit code 1: a
-    training failed.
+    that takes it, and its value has to suit all of them; otherwise give it to single methods with
+    --set. The time to the best epoch includes preparation, not evaluation. Exit code 1: a training
+    failed.
     """
-    given = typed("compare", settings, {name: option.first for name, option in options.items()})
     with importable(os.getcwd() if ":" in methods + backbone else None):
+        chosen, network = choose_methods(methods), choose_backbone(backbone)
+        single = own_settings(settings_of or [])
+        given, single = parsed_per_method(settings, chosen, network, single)
         plan = Plan.make(
-            dataset=dataset, methods=methods, backbone=backbone, seeds=seeds, device=device,
+            dataset=dataset, methods=chosen, backbone=network, seeds=seeds, device=device,
             budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience,
-            sweep=_sweep(sweep or []), own=own_settings(settings_of or []), **given,
+            sweep=_sweep(sweep or []), own=single, **given,
         )  # fmt: skip
     _run(plan, out, json)
 
