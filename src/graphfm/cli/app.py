@@ -42,12 +42,13 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    own = own_code(arguments) if arguments[:1] == ["train"] else {}
-    compared = own_codes(arguments) if arguments[:1] == ["compare"] else []
-    for command in (train_command(own), compare_command(compared), *COMMANDS):
-        app.command(cls=Command)(with_verbosity(command))
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    own = own_code(arguments) if command == "train" else {}
+    compared = own_codes(arguments) if command == "compare" else []
+    for one in (train_command(own), compare_command(compared), *COMMANDS):
+        app.command(cls=Command)(with_verbosity(one))
     app.add_typer(_with_verbosity(datasets), name="datasets")
-    app.callback(invoke_without_command=True)(_root)
+    app.callback(invoke_without_command=True)(with_verbosity(_root))
     return app
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from graphfm.cli.output import say
+from graphfm.cli.output import is_quiet, say
 from graphfm.experiments.cell import Cell
 from graphfm.experiments.outcome import Outcome, summary
 from graphfm.experiments.progress import Progress, duration
@@ -167,7 +167,7 @@ def experiment_view(
     summarise: Summary = summary,
     table: Callable[[], Table] | None = None,
 ) -> ExperimentView:
-    """A live view, with `table`, if stderr is a terminal; else plain lines."""
-    if sys.stderr.isatty():
+    """A live view, with `table`, if stderr is a terminal; else plain lines. Quiet shows neither."""
+    if sys.stderr.isatty() and not is_quiet():
         return LiveView(what, summarise, table)
     return ExperimentView(what, summarise)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from graphfm.cli.output import set_verbosity
+from graphfm.cli.output import add_verbosity
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print debug messages too.")]
@@ -42,7 +42,7 @@ class Command(TyperCommand):
 
 
 def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
-    """Add -q and -v to a command."""
+    """Add -q and -v to a command; they may also stand before its name."""
     signature = inspect.signature(command, eval_str=True)
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -51,7 +51,7 @@ def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*given: Any, quiet: bool, verbose: bool, **named: Any) -> None:
-        set_verbosity(quiet=quiet, verbose=verbose)
+        add_verbosity(quiet=quiet, verbose=verbose)
         command(*given, **named)
 
     parameters = [*signature.parameters.values(), *more]

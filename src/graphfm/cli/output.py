@@ -11,7 +11,7 @@ import typer
 from graphfm.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
-_quiet = False
+_quiet = _verbose = False
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -24,12 +24,17 @@ class Interrupted(Exception):  # noqa: N818
 
 def set_verbosity(*, quiet: bool = False, verbose: bool = False) -> None:
     """Choose what is printed: only results and errors (quiet), or debug messages too (verbose)."""
-    global _quiet
+    global _quiet, _verbose
     if quiet and verbose:
         raise InputError("--quiet and --verbose were both given; give one of them")
-    _quiet = quiet
+    _quiet, _verbose = quiet, verbose
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO
     logging.getLogger("graphfm").setLevel(level)
+
+
+def add_verbosity(*, quiet: bool, verbose: bool) -> None:
+    """Add a command's own flags to those before its name: `graphfm -q train`."""
+    set_verbosity(quiet=quiet or _quiet, verbose=verbose or _verbose)
 
 
 def is_quiet() -> bool:
