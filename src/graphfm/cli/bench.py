@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from graphfm.cli.experiment_view import ExperimentView, terminal_width
-from graphfm.cli.output import Interrupted, print_json, say
+from graphfm.cli.experiment_view import ExperimentView
+from graphfm.cli.output import Interrupted, print_json, say, terminal_width
 from graphfm.cli.shared_options import option
 from graphfm.errors import InputError
 from graphfm.experiments.bench.case import Case

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.experiment_view import experiment_view, terminal_width
+from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
-from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
 from graphfm.cli.per_method import parsed_per_method
 from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
 from graphfm.errors import InputError

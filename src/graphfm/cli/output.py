@@ -2,9 +2,11 @@
 
 import json
 import logging
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -42,10 +44,28 @@ def is_quiet() -> bool:
     return _quiet
 
 
-def say(message: str) -> None:
-    """Print a message for a person to stderr, unless quiet."""
+def say(message: str, *, fold: bool = False) -> None:
+    """Print a message for a person to stderr, unless quiet; a long one may be folded."""
     if not _quiet:
-        typer.echo(message, err=True)
+        typer.echo(folded(message, sys.stderr) if fold else message, err=True)
+
+
+def folded(line: str, stream: IO[str]) -> str:
+    """Break a line between words where the stream is a terminal; elsewhere it stays one line."""
+    if not stream.isatty():
+        return line
+    return textwrap.fill(
+        line,
+        terminal_width(),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def terminal_width() -> int:
+    """The width of the terminal, or 80 characters where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def print_json(record: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
+from graphfm.cli.experiment_view import experiment_view
+from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say, terminal_width
 from graphfm.cli.shared_options import Device, completion, option
 from graphfm.errors import InputError
 from graphfm.experiments.reproduce import ReproductionPlan

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.backbones import BACKBONES
-from graphfm.cli.experiment_view import experiment_view, terminal_width
+from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import typed, with_settings
-from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
 from graphfm.cli.shared_options import Dataset, Device, option
 from graphfm.experiments.staleness import NO_NEIGHBORS, ROWS, compare_staleness, staleness_table
 from graphfm.experiments.tables import as_text

@@ -1,5 +1,6 @@
 """The command `graphfm train`."""
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from graphfm.api import start as start_run
 from graphfm.checkpointing.schedule import Interval
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.options import parsed, with_settings
-from graphfm.cli.output import Json, print_json, say
+from graphfm.cli.output import Json, folded, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
 from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
@@ -155,22 +156,24 @@ def _train(
     if plan is not None:  # otherwise its size is known only after loading
         plan.check(run)
         if not explain:  # an explanation has this line already
-            say(str(plan))
+            say(str(plan), fold=True)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
     if explain:
         lines = explain_run(run, graph)
-        print_json(lines) if json else typer.echo("\n".join(lines))
+        shown = "\n".join(folded(line, sys.stdout) for line in lines)
+        print_json(lines) if json else typer.echo(shown)
         return
     if plan is None:
         plan = memory_plan(run, graph)
         plan.check(run)
-        say(str(plan))
+        say(str(plan), fold=True)
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
-        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
+        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
+        fold=True,
     )
     try:
         with stoppable(out, run) as stop_signal, progress_of(run.training) as bar:
