@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,11 +114,14 @@ def refusal(option: str, backbone: str, method: str) -> str:
     return f"{option} is not a setting of backbone {backbone} or method {method}; {advice}"
 
 
-def show_options(function: Callable[..., Any]) -> None:
-    """Give a function with `**options` a signature and a docstring that list every option."""
-    options = train_options()
+def show_options(function: Callable[..., Any], without: Container[str] = ()) -> None:
+    """Give a function with `**options` a signature and a docstring that list every option.
+
+    It does not take those named in `without`, and those that it declares itself are not repeated.
+    """
     signature = inspect.signature(function)
-    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kept = {n: p for n, p in signature.parameters.items() if p.kind is not p.VAR_KEYWORD}
+    options = {n: o for n, o in train_options().items() if n not in without and n not in kept}
     more = [
         inspect.Parameter(
             name,
@@ -128,7 +131,8 @@ def show_options(function: Callable[..., Any]) -> None:
         )
         for name, option in options.items()
     ]
-    function.__signature__ = signature.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+    shown = signature.replace(parameters=[*kept.values(), *more])
+    function.__signature__ = shown  # type: ignore[attr-defined]
     about = inspect.getdoc(function) or ""
     function.__doc__ = f"{about}\n\n" + "\n".join(_lines(options.values()))
 
