@@ -106,7 +106,7 @@ def resume(
     path = Path(path)
     run, config = read_config(path, method=method, backbone=backbone)
     run.require("method", "backbone")
-    with RunFolder.reopen(path, config) as folder:
+    with RunFolder.reopen(path, run, config) as folder:
         score = read_score(path)
         if score is not None:
             _, model, _ = read_run(path, backbone=backbone)

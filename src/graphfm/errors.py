@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class InputError(ValueError):
@@ -14,3 +14,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about a wrong name: the nearest known one, or nothing if none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near and near[0] != name else ""
+
+
+def known_name(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse an unknown name."""
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}{near}")

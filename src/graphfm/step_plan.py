@@ -32,7 +32,11 @@ class StepPlan:
     features: str = COPIED  # how features reach the first layer
     fused: frozenset[int] = frozenset()  # layers that one kernel aggregates and blends
     first_layer_ahead: bool = False  # its aggregate needs no other step, so it is computed early
-    whole_neighborhoods: bool = False  # kernels read every neighbour of a node from the graph
+    # The largest fan-out beside which kernels read every neighbour from the graph; 0: never.
+    whole_up_to: int = 0
+    # Layers in which a full batch has more picks than the graph has nodes. Repeated nodes are then
+    # removed, so the layer is not fused, except in a last batch that is much smaller.
+    crowded: frozenset[int] = frozenset()
     recording_pass: bool = False  # a second pass without dropout writes the histories
     # Why a step is not captured as one CUDA graph; None if it is.
     not_captured: str | None = "nothing was planned"
@@ -48,23 +52,31 @@ class StepPlan:
             f"device: {self.device.type}",
             f"kernels: {'Triton, where an operation has a kernel' if self.kernels else 'PyTorch'}",
             f"first hop: {self._first_hop()}",
-            f"features: {self.features}",
+            f"features: {self._features()}",
             f"fused layers: {self._fused()}",
             f"histories: {self._histories()}",
             f"CUDA graph: {'a step is captured' if self.captured else f'no; {self.not_captured}'}",
         ]
 
     def _first_hop(self) -> str:
+        if not self.num_layers:
+            return "none; the network has no graph layers"
         if not self.exact_first_hop:
             return "aggregated in every step"
         ahead = ", looked up while the previous step runs" if self.first_layer_ahead else ""
         return f"aggregated once for all nodes before training{ahead}"
 
+    def _features(self) -> str:
+        return COPIED if self.features == GATHERED and 0 in self.crowded else self.features
+
     def _fused(self) -> str:
-        if not self.fused:
-            return "none; every layer runs its hooks one after the other"
-        numbers = ", ".join(str(depth + 1) for depth in sorted(self.fused))
-        return f"{numbers} of {self.num_layers} (one kernel aggregates and blends)"
+        if not self.num_layers:
+            return "none; the network has no graph layers"
+        fused, crowded = self.fused - self.crowded, self.fused & self.crowded
+        why = f"; not {_layers(crowded)}: more picks than nodes" if crowded else ""
+        if not fused:
+            return f"none{why or '; every layer runs its hooks one after the other'}"
+        return f"{_layers(fused)} of {self.num_layers} (one kernel aggregates and blends){why}"
 
     def _histories(self) -> str:
         if not self.tables:
@@ -72,6 +84,11 @@ class StepPlan:
         listed = ", ".join(f"{name} {table}" for name, table in self.tables.items())
         second = "; a second pass without dropout writes them" if self.recording_pass else ""
         return f"{listed}{second}"
+
+
+def _layers(depths: frozenset[int]) -> str:
+    """Depths as the numbers of layers, from 1: 1, 2."""
+    return ", ".join(str(depth + 1) for depth in sorted(depths))
 
 
 @dataclass

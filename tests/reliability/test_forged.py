@@ -146,4 +146,4 @@ def test_what_is_not_used_leaves_no_trace(stopped, graph, caplog):
     assert "the previous one" not in caplog.text
     here, there = state.tensors_of(trainer), state.tensors_of(new)
     assert all(torch.equal(here[name], there[name]) for name in {**here, **there})
-    assert state.numbers_of(trainer) == state.numbers_of(new)
+    assert trainer.numbers() == new.numbers()

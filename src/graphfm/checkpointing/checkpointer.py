@@ -105,12 +105,12 @@ class Checkpointer:
         """Write a checkpoint. On a full disk the previous one stays, and training continues."""
         started, tensors = time.monotonic(), state.tensors_of(trainer)
         tensors |= {f"best.{name}": rows for name, rows in progress.best_weights.items()}
-        if broken := state.impossible(tensors):  # training cannot recover from it
+        if broken := state.impossible(trainer, tensors):  # training cannot recover from it
             epoch = len(progress.records) + (trainer.position is not None)
             raise _not_finite(broken, epoch)
         record = {
             "identity": self.identity,
-            "training": state.numbers_of(trainer),
+            "training": trainer.numbers(),
             "progress": progress.to_json(),
         }
         try:

@@ -64,7 +64,7 @@ def first_broken(
 
 @contextmanager
 def _watched(backbone: Backbone, check: Check) -> Iterator[None]:
-    """Check the output of every layer while the context lasts."""
+    """Check the output of every layer while the context lasts, that of halo rows too."""
     hooks = [
         module.register_forward_hook(partial(_check_output, check, name))
         for name, module in (("the encoder", backbone.encode), ("the decoder", backbone.decode))

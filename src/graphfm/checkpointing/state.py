@@ -6,7 +6,6 @@ parts names in one file, and refuses a file that does not fit the trainer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -29,10 +28,10 @@ RANGES = {  # smallest and largest number allowed in tensors whose names match
     "history.*": FINITE,
     "optimizer.*.exp_avg": FINITE,
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
-    "sampler.*": FINITE,
-    "sampler.probability": (0, 1),  # of MVS-GCN; a later line decides
+    "sampler.*": FINITE,  # unless the sampler says something else (`Sampler.ranges`)
 }
-FORM: schema.Form = {  # the form of what `numbers_of` returns
+OWN = ("totals", "random.sampler", "random.model", "random.epoch")  # the trainer's own tensors
+FORM: schema.Form = {  # the form of what `Trainer.numbers` returns
     "epochs": schema.whole(),
     "lr": [schema.real(0)],
     "steps": schema.maybe(schema.whole(1)),
@@ -66,30 +65,6 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
     return found
 
 
-def numbers_of(trainer: Trainer) -> dict[str, Any]:
-    """The state that is not in tensors, as JSON values."""
-    return {
-        "epochs": trainer.schedule.last_epoch,
-        "lr": [float(group["lr"]) for group in trainer.optimizer.param_groups],
-        "steps": None if trainer.position is None else trainer.position.steps,
-        "touched": dict(trainer.touched),
-        "age": None if trainer.ages is None else trainer.ages.step,
-        "estimator": {
-            name: _finite(name, value) for name, value in trainer.method.estimator.numbers.items()
-        },
-    }
-
-
-def _finite(name: str, value: Any) -> float:
-    """A number of an estimator's own. Refuses what no checkpoint can hold, when it is written."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(
-            f"the estimator's number {name!r} is {value!r}; expected a finite int or float: put "
-            "tensors into a table (declare), and 0 or 1 for a flag"
-        )
-    return value
-
-
 def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any]) -> None:
     """Load a saved state into a new trainer with the same settings.
 
@@ -98,14 +73,8 @@ def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[s
     with torch.no_grad():
         for prefix, part in trainer.parts().items():
             part.load_state_dict(SavedPart(read, f"{prefix}.", part.state_dict()))
-    _restore_optimizer(trainer, frozenset(names), read, saved["lr"])
-    _restore_schedule(trainer, saved)
-    if trainer.ages is not None:
-        trainer.ages.step = saved["age"]
-    trainer.method.estimator.numbers.update(saved["estimator"])
-    steps = saved["steps"]
-    own = ["totals", "random.sampler", "random.model", *(["random.epoch"] if steps else [])]
-    trainer.load_state_dict(SavedPart(read, "", own), steps, saved["touched"])
+    _restore_optimizer(trainer, frozenset(names), read)
+    trainer.load_state_dict(SavedPart(read, "", OWN), saved)
 
 
 def check(
@@ -127,24 +96,25 @@ def check(
                 f"{like.dtype} {list(like.shape)}"
             )
         if name.startswith("random."):
-            torch.Generator(trainer.graph.device).set_state(
-                value
-            )  # raises if it is not a valid state
-        if impossible({name: value}):
+            generator = torch.Generator(trainer.graph.device)
+            generator.set_state(value)  # raises if it is not a valid state
+        if impossible(trainer, {name: value}):
             raise InputError(f"{name} has numbers outside its range")
         if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, MOST_STEPS):
             raise InputError(f"{name} is {float(value):g}; this training has taken {steps} steps")
 
 
-def impossible(tensors: Mapping[str, Tensor]) -> str | None:
+def impossible(trainer: Trainer, tensors: Mapping[str, Tensor]) -> str | None:
     """The first tensor with NaN, Inf or a number outside its range, or None. Waits for the GPU.
 
     Histories may fill the device, so this allocates nothing of their size.
     """
+    own = trainer.method.sampler.ranges.items()
+    ranges = RANGES | {f"sampler.{name}": bounds for name, bounds in own}  # a later one decides
     bounded = {
         name: bounds
         for name, rows in tensors.items()
-        for form, bounds in RANGES.items()
+        for form, bounds in ranges.items()
         if rows.numel() and fnmatchcase(name, form)
     }
     if not bounded:
@@ -194,24 +164,9 @@ def _stepped(trainer: Trainer, names: frozenset[str]) -> dict[int, Tensor]:
     return moved or numbered
 
 
-def _restore_optimizer(
-    trainer: Trainer, names: frozenset[str], read: Read, lr: list[float]
-) -> None:
+def _restore_optimizer(trainer: Trainer, names: frozenset[str], read: Read) -> None:
     state = {
         number: {key: read(f"optimizer.{number}.{key}").clone() for key in ADAM}
         for number in _stepped(trainer, names)
     }
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})
-    for group, rate in zip(trainer.optimizer.param_groups, lr, strict=True):
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = float(rate)
-
-
-def _restore_schedule(trainer: Trainer, saved: Mapping[str, Any]) -> None:
-    epochs, rates = saved["epochs"], [float(rate) for rate in saved["lr"]]
-    schedule = trainer.schedule.state_dict()
-    # One more than the true count: at 1 torch warns that the optimizer has taken no step.
-    schedule |= {"last_epoch": epochs, "_step_count": epochs + 2, "_last_lr": rates}
-    trainer.schedule.load_state_dict(schedule)

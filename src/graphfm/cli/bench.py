@@ -10,7 +10,7 @@ import typer
 from graphfm.cli.experiment_view import ExperimentView
 from graphfm.cli.output import Interrupted, print_json, say, terminal_width
 from graphfm.cli.shared_options import option
-from graphfm.errors import InputError
+from graphfm.errors import InputError, known_name
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.machine import Machine
 from graphfm.experiments.bench.profile import profile_step
@@ -20,7 +20,7 @@ from graphfm.experiments.bench.suites import SUITES
 from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory
 from graphfm.experiments.outcome import reason
 from graphfm.experiments.tables import as_text
-from graphfm.runs.run import known_name, pick_device
+from graphfm.runs.run import pick_device
 
 
 def bench(

@@ -8,7 +8,7 @@ import typer
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say, terminal_width
 from graphfm.cli.shared_options import Device, completion, option
-from graphfm.errors import InputError
+from graphfm.errors import InputError, known_name
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
 from graphfm.experiments.reproduce.report import paper_table
@@ -17,7 +17,6 @@ from graphfm.experiments.tables import as_text
 from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
-from graphfm.runs.run import known_name
 
 TableName = Annotated[
     str,

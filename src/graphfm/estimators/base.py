@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -61,6 +62,17 @@ class Estimator:
     def state_dict(self) -> dict[str, Tensor]:
         """The rows of every history by name."""
         return {name: table.rows for name, table in self.histories_by_name().items()}
+
+    def checked_numbers(self) -> dict[str, float]:
+        """Its `numbers`. Refuses what no checkpoint can hold."""
+        for name, value in self.numbers.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                raise InputError(
+                    f"the estimator's number {name!r} is {value!r}; expected a finite int or "
+                    "float: put tensors into a table (declare), and 0 or 1 for a flag"
+                )
+        return dict(self.numbers)
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Continue from saved histories. Rows are filled in place: nothing is held twice."""

@@ -26,24 +26,27 @@ class Cell:
     @property
     def key(self) -> str:
         """What tells this cell from all others in its folder."""
-        return key_of(self.run.to_json(), self.measure)
+        return key_of(self.run.to_json(), self.measure, self.run.digests())
 
     @property
     def kind(self) -> str:
         """The key without the seed: cells of one kind take about as long and are defined alike."""
         record = self.run.to_json()
-        return key_of({**record, "training": {**record["training"], "seed": None}}, self.measure)
+        seedless = {**record, "training": {**record["training"], "seed": None}}
+        return key_of(seedless, self.measure, self.run.digests())
 
 
-def key_of(run: Mapping[str, Any], measure: str = SCORE) -> str:
-    """Every setting of a run as one string.
+def key_of(
+    run: Mapping[str, Any], measure: str = SCORE, digests: Mapping[str, str] | None = None
+) -> str:
+    """Every setting of a run, and the hash of the user's own code, as one string.
 
     A training setting that an older version did not have counts as its default, and an absent field
     as None, so that folders of older versions can be continued.
     """
     training = {**asdict(Training()), **run["training"]}
     given = {name: value for name, value in run.items() if value is not None}
-    return json.dumps([measure, {**given, "training": training}], sort_keys=True)
+    return json.dumps([measure, {**given, "training": training}, digests or {}], sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True)

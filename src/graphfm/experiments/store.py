@@ -77,6 +77,8 @@ class Store(MemoryStore):
         record = {"cell": cell.label, **outcome.to_json(), "run": cell.run.to_json()}
         if cell.measure != SCORE:
             record["measure"] = cell.measure
+        if digests := cell.run.digests():
+            record["digests"] = digests
         self._stream.write(json.dumps(record).encode() + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
@@ -162,7 +164,7 @@ def _read_cells(path: Path, stream: IO[bytes], dataset: str | None) -> dict[str,
         try:
             record = json.loads(line)
             run = record["run"] if dataset is None else {**record["run"], "dataset": dataset}
-            key = key_of(run, record.get("measure", SCORE))
+            key = key_of(run, record.get("measure", SCORE), record.get("digests"))
             outcomes[key] = Outcome.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError):
             raise InputError(

@@ -81,11 +81,11 @@ class RunFolder(Callback):
 
     @classmethod
     @contextmanager
-    def reopen(cls, path: Path, config: Mapping[str, Any]) -> Iterator[RunFolder]:
+    def reopen(cls, path: Path, run: Run, config: Mapping[str, Any]) -> Iterator[RunFolder]:
         """Open the folder of a run that is to continue, and lock it for this process."""
         with sole_user(path):
             folder = cls(path, identity_of(config))
-            _warn_of_changes(config)
+            _warn_of_changes(run, config)
             try:
                 remove_unfinished(path)
                 folder.checkpoints.clean()
@@ -152,8 +152,12 @@ def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _warn_of_changes(config: Mapping[str, Any]) -> None:
-    """Warn of versions and threads that differ from the run's start and may change last bits."""
+def _warn_of_changes(run: Run, config: Mapping[str, Any]) -> None:
+    """Warn of own code, versions and threads that are not those of the run's start."""
+    for what, digest in run.digests().items():
+        if config.get(f"{what}_digest") != digest:
+            name = getattr(run, what)
+            log.warning("%s has changed since the run began, which continues with the new", name)
     before = config.get("versions")
     now: dict[str, Any] = {**versions(), "threads": torch.get_num_threads()}
     if not isinstance(before, dict):
@@ -199,6 +203,7 @@ def _cannot_write(
 def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
     return {
         "run": run.to_json(),
+        **{f"{what}_digest": digest for what, digest in run.digests().items()},
         "graph": {
             "num_nodes": graph.num_nodes,
             "num_edges": graph.num_edges,

@@ -14,7 +14,7 @@ from graphfm.backbones.base import Backbone, DepthSettings
 from graphfm.errors import InputError, did_you_mean
 from graphfm.methods import METHODS, Method
 from graphfm.options import Option, options_in
-from graphfm.runs.own_code import directions_to, follow, import_place, is_place, place_of
+from graphfm.runs.own_code import digest_of, directions_to, follow, import_place, is_place, place_of
 
 RESERVED = {
     "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
@@ -41,6 +41,16 @@ class Named:
     def is_own(self) -> bool:
         """True for code that is not part of this package."""
         return ":" in self.name or self.name.startswith(OBJECT)
+
+    @property
+    def digest(self) -> str | None:
+        """A hash of the user's own code, to tell when it was changed; None for ours."""
+        if self.code is None or not self.is_own:
+            return None
+        if not isinstance(self.code, Method):
+            return digest_of([self.code])
+        kinds = [type(part) for part in (self.code.sampler, self.code.estimator)]
+        return digest_of(kind for kind in kinds if not kind.__module__.startswith("graphfm."))
 
 
 MethodLike = str | Callable[..., Method] | Method | Named

@@ -6,13 +6,14 @@ itself. Nothing here reads a name from a file.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import logging
 import os
 import re
 import runpy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -61,6 +62,14 @@ def place_of(thing: Any) -> str:
         spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
         module = spec.name if spec is not None else Path(file).stem if file else SCRIPT
     return f"{module}:{thing.__qualname__}"
+
+
+def digest_of(things: Iterable[Any]) -> str | None:
+    """A hash of the files that define some functions or classes; None if there are no files."""
+    modules = {thing.__module__: sys.modules.get(thing.__module__) for thing in things}
+    files = [getattr(modules[name], "__file__", None) for name in sorted(modules)]
+    found = [Path(file).read_bytes() for file in files if file and Path(file).is_file()]
+    return hashlib.sha256(b"".join(found)).hexdigest()[:16] if found else None
 
 
 def directions_to(thing: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
-from graphfm.errors import InputError, did_you_mean
+from graphfm.errors import InputError, known_name
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
 from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
@@ -147,6 +147,11 @@ class Run:
         backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
         return backbone
 
+    def digests(self) -> dict[str, str]:
+        """Hashes of the user's own method and backbone; empty if there are none."""
+        found = {"method": self.named_method.digest, "backbone": self.named_backbone.digest}
+        return {what: digest for what, digest in found.items() if digest is not None}
+
     def code(self) -> dict[str, Any]:
         """What a child process needs to find the user's own code; empty if there is none."""
         return carried(self.named_method, self.named_backbone)
@@ -206,13 +211,6 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
-
-
-def known_name(what: str, name: str, known: Mapping[str, Any] | tuple[str, ...]) -> None:
-    """Refuse an unknown name."""
-    if name not in known:
-        near = did_you_mean(name, known)
-        raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}{near}")
 
 
 def _network(method: Named, backbone: BackboneLike | None) -> Named:

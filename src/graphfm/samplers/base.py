@@ -18,6 +18,8 @@ class Sampler(ABC):
 
     wants_gradients: ClassVar[bool] = False  # `snapshot` is called at the start of each epoch
     starts_at_training_nodes: ClassVar[bool] = False  # the last layer writes no other nodes
+    # The smallest and largest number allowed in a tensor of `state_dict`, if not any finite one.
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     @property
     def views(self) -> frozenset[str]:
@@ -28,8 +30,17 @@ class Sampler(ABC):
         """Neighbours per node and layer, input first, if the sampler picks a fixed number."""
         return None
 
-    def reads_in_place(self) -> bool:
-        """True if the first block can read features from their table, by node id."""
+    def crowded_layers(
+        self, size: GraphSize, num_layers: int, exact_first_hop: bool
+    ) -> frozenset[int]:
+        """Layers in which a full batch picks more nodes than there are: duplicates are removed."""
+        return frozenset()
+
+    def reads_in_place(self, device: torch.device, sums: bool) -> bool:
+        """True if the first block reads features from their table, by node id.
+
+        `sums` is True if the first layer does nothing with them but weighted sums.
+        """
         return False
 
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:

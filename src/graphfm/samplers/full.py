@@ -15,6 +15,9 @@ from graphfm.step_plan import StepPlan
 class FullSampler(Sampler):
     """Every node and every edge in each batch; an epoch is one step."""
 
+    def reads_in_place(self, device: torch.device, sums: bool) -> bool:
+        return True
+
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
         return True
 

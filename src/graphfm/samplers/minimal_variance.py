@@ -1,6 +1,6 @@
 """MVS-GCN: training nodes drawn by the norm of their gradients."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -27,6 +27,7 @@ class MinimalVarianceSampler(LayerSampler):
     """
 
     wants_gradients: ClassVar[bool] = True
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"probability": (0, 1)}
 
     def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         super().prepare(adjacency, plan)

@@ -10,8 +10,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels.fused_aggregate import MOST_FANOUT
-from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain, uniform_of
+from graphfm.kernels.neighbor_pick import pick, pick_distinct
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 from graphfm.step_plan import IN_PLACE, StepPlan
@@ -63,23 +62,26 @@ class NeighborSampler(SeedSampler):
             return fanouts
         return tuple(min(fanout, max(max_degree, 1)) for fanout in fanouts)
 
-    def reads_in_place(self) -> bool:
-        return not self.every_neighbor
+    def crowded_layers(
+        self, size: GraphSize, num_layers: int, exact_first_hop: bool
+    ) -> frozenset[int]:
+        crowded, rows = set[int](), min(self.batch_size, size.num_train)
+        for depth in reversed(range(int(exact_first_hop), num_layers)):
+            picks = rows * self.fixed_fanouts(size, num_layers)[depth]
+            if picks > size.num_nodes:
+                crowded.add(depth)
+            rows += min(picks, size.num_nodes)
+        return frozenset(crowded)
+
+    def reads_in_place(self, device: torch.device, sums: bool) -> bool:
+        return sums and not self.every_neighbor and device.type == "cpu"
 
     def static_shapes(self, size: GraphSize, plan: StepPlan) -> bool:
-        if plan.device.type == "cpu" or (self.every_neighbor and size.num_edges == 0):
+        if plan.device.type == "cpu" or plan.crowded:
             return False
-        rows = min(self.batch_size, size.num_train)
-        fanouts = self.fixed_fanouts(size, plan.num_layers)
-        for depth, fanout in reversed(list(enumerate(fanouts))):
-            if depth > 0 or not plan.exact_first_hop:
-                if rows * fanout > size.num_nodes:  # then duplicates are removed
-                    return False
-                in_place = plan.whole_neighborhoods and fanout <= MOST_FANOUT
-                if self.every_neighbor and not in_place:
-                    return False
-                rows *= fanout + 1
-        return True
+        picked = self.fixed_fanouts(size, plan.num_layers)[int(plan.exact_first_hop) :]
+        in_place = size.num_edges > 0 and max(picked, default=0) <= plan.whole_up_to
+        return in_place or not self.every_neighbor
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         layers: list[LayerFootprint] = []
@@ -116,7 +118,7 @@ class NeighborSampler(SeedSampler):
         """The block of a layer whose shapes depend on the nodes that are picked."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
-            picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
+            picks = pick(dst_ids, salt, fanout, where)
             src_ids = picks.src_ids
             edges = self._side_by_side(picks.weight, dst_ids.numel(), fanout)
         else:
@@ -149,8 +151,8 @@ class NeighborSampler(SeedSampler):
 
     def _fits(self, dst_ids: Tensor, fanout: int) -> bool:
         """True if one operation can pick this layer's neighbours, with shapes known beforehand."""
-        in_place = self.plan.whole_neighborhoods and fanout <= MOST_FANOUT
-        if self.every_neighbor and not (in_place and self.adjacency.graph.num_edges):
+        in_place = fanout <= self.plan.whole_up_to and self.adjacency.graph.num_edges > 0
+        if self.every_neighbor and not in_place:
             return False
         return self.distinct is None and not self._crowded(dst_ids.numel(), fanout)
 

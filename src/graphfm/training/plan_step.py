@@ -24,22 +24,21 @@ def plan_step(
     sampler, estimator, layers = method.sampler, method.estimator, backbone.layers
     with execution(kernels=settings.kernels):
         most_fused = largest_fanout(device)
-    kernels = most_fused > 0
     first_hop = estimator.exact_first_hop and backbone.begins_linear
-    features = _features(size, device, backbone, method, kernels)
-    fused = _fused_layers(size, backbone, method, most_fused)
-    if first_hop:  # the first layer's aggregates are looked up, by its kernel if it has one
-        fused = fused | {0} if features == GATHERED else fused - {0}
+    fused = _fused_layers(size, backbone, method, most_fused, first_hop)
+    crowded = sampler.crowded_layers(size, len(layers), first_hop)
+    features = _features(size, device, backbone, method, 0 in fused)
     dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
     plan = StepPlan(
         num_layers=len(layers),
         device=device,
-        kernels=kernels,
+        kernels=most_fused > 0,
         exact_first_hop=first_hop,
         features=features,
         fused=fused,
+        crowded=crowded,
         first_layer_ahead=features == GATHERED and estimator.first_layer_ahead(first_hop),
-        whole_neighborhoods=kernels and all(layer.sums for layer in layers),
+        whole_up_to=most_fused if all(layer.sums for layer in layers) else 0,
         recording_pass=estimator.keeps_history and dropout,
         tables={
             name: TablePlan(
@@ -55,32 +54,45 @@ def plan_step(
     return replace(plan, not_captured=_why_not_captured(size, plan, method, settings))
 
 
-def _features(
-    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, kernels: bool
-) -> str:
-    """How features reach the first layer."""
-    first = backbone.layers[0] if backbone.begins_linear else None
-    if first is None:
-        return COPIED
-    sums_rows = first.sums and (first.joins or not first.residual) and method.estimator.can_fuse()
-    if sums_rows and kernels:
-        return GATHERED
-    if method.estimator.exact_first_hop:
-        alone = not (backbone.joins_layers or backbone.reads_h0)
-        return UNREAD if alone and first.affine() is not None else COPIED
-    fits = device.type == "cpu" and size.feature_bytes == 4  # float32, which needs no conversion
-    return IN_PLACE if sums_rows and fits and method.sampler.reads_in_place() else COPIED
+def _gathers(backbone: Backbone, method: Method) -> bool:
+    """True if the first layer does nothing with the features but weighted sums."""
+    if not backbone.begins_linear:
+        return False
+    first = backbone.layers[0]
+    return first.sums and (first.joins or not first.residual) and method.estimator.can_fuse()
 
 
-def _fused_layers(size: GraphSize, backbone: Backbone, method: Method, most: int) -> frozenset[int]:
+def _fused_layers(
+    size: GraphSize, backbone: Backbone, method: Method, most: int, first_hop: bool
+) -> frozenset[int]:
     """The layers that one kernel aggregates and blends; a second kernel writes their history."""
     fanouts = method.sampler.fixed_fanouts(size, len(backbone.layers))
-    if fanouts is None or not method.estimator.can_fuse():
-        return frozenset()
-    fits = zip(backbone.layers, fanouts, strict=True)
-    return frozenset(
-        depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= most
-    )
+    fused = frozenset[int]()
+    if fanouts is not None and method.estimator.can_fuse():
+        fits = zip(backbone.layers, fanouts, strict=True)
+        fused |= {
+            depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= most
+        }
+    if not first_hop:
+        return fused
+    # The first layer's aggregates are looked up, by its kernel if it has one.
+    return fused | {0} if most and _gathers(backbone, method) else fused - {0}
+
+
+def _features(
+    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, first_fused: bool
+) -> str:
+    """How features reach the first layer."""
+    sums, known = _gathers(backbone, method), method.estimator.exact_first_hop
+    if sums and first_fused:
+        return GATHERED
+    if known and backbone.begins_linear:
+        alone = not (backbone.joins_layers or backbone.reads_h0)
+        if alone and backbone.layers[0].affine() is not None:
+            return UNREAD
+    as_kept = size.feature_bytes == 4  # float32, which needs no conversion
+    in_place = method.sampler.reads_in_place(device, sums and not known)
+    return IN_PLACE if as_kept and in_place else COPIED
 
 
 def _why_not_captured(

@@ -51,8 +51,7 @@ class StepInputs:
     def features(self, batch: Batch) -> Input:
         """The features of a batch, in the form that the first layer reads."""
         plan, ids = self.plan, batch.input_ids
-        gathered = plan.features == GATHERED and 0 in plan.fused
-        if gathered and (plan.exact_first_hop or batch.blocks[0].edges.fanout):
+        if plan.features == GATHERED and (plan.exact_first_hop or batch.blocks[0].edges.fanout):
             return self._gathered(batch)
         if plan.features == UNREAD:
             return torch.empty(ids.numel(), 0, device=self.x.device)

@@ -7,11 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
 
 from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch
@@ -33,21 +32,15 @@ from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.objective import micro_f1
 from graphfm.training.plan_step import plan_step
+from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
 from graphfm.training.setup import autocast, check_trainable, executing, global_generator
 from graphfm.training.staleness import AgeMeter
+from graphfm.training.stateful import Stateful
 from graphfm.training.step_input import StepInput, StepInputs
 from graphfm.training.whole_graph import encode_all, refresh_histories, snapshot_gradients
 
 logger = logging.getLogger("graphfm")
-
-
-class Stateful(Protocol):
-    """A part whose tensors a checkpoint keeps."""
-
-    def state_dict(self) -> Mapping[str, Tensor]: ...
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> Any: ...
 
 
 class Trainer:
@@ -59,33 +52,31 @@ class Trainer:
         check_trainable(graph)
         started = time.perf_counter()
         self.graph, self.method = graph, method
-        self.training = training or Training()
-        self.executing = executing(self.training)
-        check_precision(self.training.precision, graph.device)
+        self.training = training = training or Training()
+        self.executing = executing(training)
+        check_precision(training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
         self.x = backbone.features(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
         size = GraphSize.of(graph)
-        self.plan = plan_step(size, graph.device, backbone, method, self.training)
+        self.plan = plan_step(size, graph.device, backbone, method, training)
         if not self.plan.captured and graph.device.type == "cuda":
             logger.info("steps are not captured as CUDA graphs: %s", self.plan.not_captured)
         self.clock = Clock()
         self._prepare_method()
-        self.autocast = autocast(self.training.precision, graph.device)
+        self.autocast = autocast(training.precision, graph.device)
         self.inputs = StepInputs(
             graph, self.x, backbone, method.estimator, self.plan, self.autocast
         )
         self.ages: AgeMeter | None = None
-        if self.training.staleness_every:
+        if training.staleness_every:
             self.ages = AgeMeter(
                 method.estimator, len(backbone.layers), graph.num_nodes, graph.device
             )
-        self.optimizer = Adam.of(
-            backbone, self.training.lr, self.training.weight_decay, graph.device
-        )
-        self.schedule = LambdaLR(self.optimizer, self.training.factor)
-        seed = self.training.seed ^ 0x5EED  # differs from the seed that drew the weights
+        self.optimizer = Adam.of(backbone, training.lr, training.weight_decay, graph.device)
+        self.schedule = Schedule(self.optimizer, training.factor)
+        seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
         self.totals = torch.zeros(2, device=graph.device)  # the epoch's losses and their weights
@@ -187,14 +178,27 @@ class Trainer:
         }
         return found if self.position is None else {**found, "random.epoch": self.position.start}
 
-    def load_state_dict(
-        self, state: Mapping[str, Tensor], steps: int | None, touched: Mapping[str, int]
-    ) -> None:
-        """Continue from saved tensors, `steps` steps into an epoch."""
+    def numbers(self) -> dict[str, Any]:
+        """What is not in tensors, of the trainer and its parts, as JSON values."""
+        return {
+            **self.schedule.numbers(),
+            "steps": None if self.position is None else self.position.steps,
+            "touched": dict(self.touched),
+            "age": None if self.ages is None else self.ages.step,
+            "estimator": self.method.estimator.checked_numbers(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        """Continue from its own saved tensors and from the numbers of all parts."""
+        self.schedule.load_numbers(numbers)
+        if self.ages is not None:
+            self.ages.step = numbers["age"]
+        self.method.estimator.numbers.update(numbers["estimator"])
         self.totals.copy_(state["totals"])
+        steps = numbers["steps"]
         self.position = None if steps is None else Position(state["random.epoch"], steps)
         self.touched.clear()
-        self.touched.update(touched)
+        self.touched.update(numbers["touched"])
         self.clock.step = self.touched["steps"]
         self.rng.set_state(state["random.sampler"])
         global_generator(self.graph.device).set_state(state["random.model"])

@@ -1,71 +1,23 @@
-"""graphfm compare: the table, what it refuses, and how it survives."""
+"""graphfm compare: the table, its JSON, and what is said on the way."""
 
 import io
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from graphfm.cli import main
-from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.outcome import BROKEN, FAILED, UNDEFINED
 from graphfm.methods import METHODS
-from graphfm.training.callbacks import Score
+from tests.unit.cli.comparing import FEW, OUT, SMALL, compare
 
-SMALL = ("--dataset", "synthetic:small:0.02", "--device", "cpu", "--hidden", "8")
-FEW = (*SMALL, "--methods", "full,graphsage", "--seeds", "2")
-OUT = "runs/compare-synthetic-small-0.02-sage"
 SHARED = "synthetic:small:0.02, sage of 2 layers, at most 100 epochs, patience 10, 2 seeds, on cpu"
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
-    return tmp_path
-
-
-def compare(*arguments) -> tuple[int, str, str]:
-    """Run the command in this process."""
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["graphfm", "compare", *map(str, arguments)]
-    try:
-        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-            main()
-    finally:
-        sys.argv = before
-    return end.value.code, out.getvalue(), err.getvalue()
-
-
-@pytest.fixture
-def fake(monkeypatch) -> dict[str, str | BaseException]:
-    """No training: cells end as this says, by label."""
-    ends: dict[str, str | BaseException] = {}
-
-    def run_cell(cell, fingerprint, scratch) -> Outcome:
-        end = ends.get(cell.label, FINISHED)
-        if isinstance(end, BaseException):
-            raise end
-        if end != FINISHED:
-            return Outcome(status=end, error="it does not fit; take another")
-        test = 0.5 + cell.run.training.seed / 10
-        return Outcome(
-            status=FINISHED,
-            score=Score(
-                val=0.6, test=test, best_epoch=1, epochs=2, seconds_per_epoch=0.1,
-                seconds_to_best=0.2, prepare_seconds=0.1, nodes_per_step=10.0,
-                edges_per_step=20.0, peak_bytes=2**28,
-            ),
-        )  # fmt: skip
-
-    monkeypatch.setattr("graphfm.experiments.compare.run.run_in_child", run_cell)
-    return ends
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
@@ -234,162 +186,3 @@ def test_a_setting_reaches_every_method_that_takes_it(here):
     assert "batch_size" not in runs["full"]["method_settings"]
     for run in runs.values():
         assert (run["training"]["weight_decay"], run["training"]["schedule"]) == (0.01, "cosine")
-
-
-def test_help_names_every_option():
-    code, out, err = compare("--help")
-    assert (code, err) == (0, "")
-    shown = set(re.findall(r"--([a-z-]+)", out))
-    promised = "dataset backbone methods seeds layers hidden dropout lr budget-epochs"
-    promised += " budget-seconds patience sweep device out json"
-    assert set(promised.split()) <= shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("--methods", "full,nope"), "unknown method 'nope'; choose one of full, graphsage"),
-        (("--backbone", "gat"), "unknown backbone 'gat'"),
-        (("--device", "tpu"), "unknown device 'tpu'"),
-        (("--dataset", "nowhere"), "unknown dataset 'nowhere'"),
-        (("--dataset", "nowhere.npz"), "nowhere.npz: no such file"),
-        (("--seeds", "0"), "seeds is 0; expected 1 to 1000"),
-        (("--budget-epochs", "0"), "epochs is 0; expected 1 or more"),
-        (("--budget-seconds", "0"), "budget_seconds is 0.0; expected a number above 0"),
-        (("--budget-seconds", "1", "--budget-epochs", "1"), "two budgets"),
-        (("--sweep", "fanout"), "sweep is 'fanout'; expected a name and its values"),
-        (("--sweep", "lr=1,2", "--sweep", "layers=2"), "--sweep was given 2 times; a comparison"),
-        (("--sweep", "nope=1"), "nope is not a setting of backbone sage or of full, graphsage"),
-        (("--sweep", "lr=1,x"), "lr is 'x'; expected a number"),
-        (("--lr", "0"), "lr is 0.0; expected"),
-        (("--patience", "-1"), "patience is -1"),
-        (("--out", "file"), "cannot write to file: it is a file"),
-        (("--out", "full"), "full is not empty and holds no results of this command; choose an"),
-        (("--fanuot", "1"), "No such option: --fanuot"),
-        (("--methods", "full", "--fanout", "1"), "fanout is not a setting of backbone sage"),
-        (("--fanout", "few"), "--fanout is 'few'; expected"),
-    ],
-)
-def test_a_wrong_option_is_one_line_and_leaves_nothing(fake, here, arguments, reason):
-    (here / "file").write_text("mine")
-    (here / "full").mkdir()
-    (here / "full" / "mine.txt").write_text("mine")
-    before = set(here.rglob("*"))
-    code, out, err = compare(*FEW, *arguments)
-    assert (code, out) == (2, ""), err
-    assert err.startswith("graphfm: ")
-    assert err.count("\n") == 1, err
-    assert re.search(reason, err), err
-    assert set(here.rglob("*")) == before
-
-
-def test_other_settings_in_the_same_folder_are_one_line(fake):
-    compare(*FEW)
-    code, out, err = compare(*FEW, "--lr", "0.5")
-    assert (code, out) == (2, "")
-    assert err == (
-        f"graphfm: {OUT} holds results with training lr 0.01, but this command has 0.5; "
-        "choose another --out, or give the same settings\n"
-    )
-
-
-# Processes
-
-
-def begin(*arguments) -> subprocess.Popen[str]:
-    """The command in a process and a group of its own, as a shell starts it."""
-    program = "from graphfm.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", program, "compare", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-
-
-def children(parent: int) -> list[int]:
-    """Processes that `parent` has started."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = status.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        if int(after_name[1]) == parent and after_name[0] != "Z":
-            found.append(int(status.parent.name))
-    return found
-
-
-def wait_for(condition, seconds: float = 60.0):
-    """What `condition` returns once it is true of the world."""
-    give_up = time.monotonic() + seconds
-    while time.monotonic() < give_up:
-        if found := condition():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
-
-
-def is_gone(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-
-
-@linux
-def test_killed_in_the_middle_only_the_running_training_is_lost(here):
-    arguments = (*FEW, "--seeds", "1", "--budget-epochs", "3", "--out", "c")
-    cells = here / "c" / "cells.jsonl"
-    process = begin(*arguments)
-    try:
-        wait_for(lambda: cells.exists() and cells.read_bytes().endswith(b"\n"))
-        wait_for(lambda: children(process.pid))  # the second training runs
-        process.kill()
-        process.communicate()
-    finally:
-        process.kill()
-    (finished,) = cells.read_bytes().splitlines()
-    assert json.loads(finished)["cell"] == "full, seed 0"
-
-    code, out, err = compare(*arguments, "--json")
-    assert code == 0, err
-    assert err.splitlines()[2] == "1 of 2 trainings are done already and are not run again"
-    assert [line.split(": ")[:2] for line in err.splitlines()[3:-1]] == [
-        ["2 of 2", "graphsage, seed 0"]
-    ]
-    assert cells.read_bytes().splitlines()[0] == finished
-    assert [row["seeds"] for row in json.loads(out)["rows"]] == [1, 1]
-    assert not (here / "c" / ".cell").exists()
-
-
-@linux
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_however_it_ends_no_process_is_left(here, number):
-    endless = ("--methods", "full", "--budget-epochs", 10**6, "--patience", 0)
-    process = begin(*SMALL, *endless, "--out", "c")
-    try:
-        (running,) = wait_for(lambda: children(process.pid))
-        if number == signal.SIGINT:
-            os.killpg(process.pid, number)  # Ctrl-C goes to all that the terminal has started
-        else:
-            process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    try:
-        wait_for(lambda: is_gone(running))
-    finally:
-        with suppress(ProcessLookupError):
-            os.kill(running, signal.SIGKILL)
-    assert (here / "c" / "cells.jsonl").read_bytes() == b""
-    if number != signal.SIGKILL:
-        assert (process.returncode, out) == (128 + number, "")
-        assert err.splitlines()[2:] == [
-            "graphfm: interrupted before a training ended; the same command starts again"
-        ]

@@ -1,27 +1,23 @@
-"""What is promised of every history: it is named, it is all there is, and it stays clean."""
+"""Every history is named, written and read, and with the weights it is all there is."""
 
 import pytest
 import torch
 
-from graphfm import Graph, methods, train
+from graphfm import methods, train
 from graphfm.backbones import make_backbone
 from graphfm.tables.base import NodeTable
 from graphfm.training.settings import NUMBER_TYPES, Training
 from graphfm.training.trainer import Trainer
+from tests.unit.estimators.history_training import (
+    CASES,
+    batch_of,
+    copy_state,
+    rows_of,
+    step,
+    tables_of,
+    trainer_of,
+)
 
-NEIGHBOR = {"fanout": (2,), "batch_size": 8}
-CLUSTER = {"parts": 5, "parts_per_batch": 2}
-CASES = {
-    "graphfm-ib": NEIGHBOR,
-    "vr-gcn": NEIGHBOR,
-    "gas": CLUSTER,
-    "graphfm-ob": CLUSTER,
-    "graphfm-delta": CLUSTER,
-    "gas, compensated": CLUSTER | {"compensate": True},
-    "graphfm-ob, compensated": CLUSTER | {"compensate": True},
-    "graphfm-delta, compensated": CLUSTER | {"compensate": True},
-}
-CLUSTER_CASES = [case for case, options in CASES.items() if "parts" in options]
 NAMES = {  # of a network of three layers, whose first aggregate is known
     "graphfm-ib": {"aggregate.1", "aggregate.2", "visits.1", "visits.2"},
     "vr-gcn": {"input.1", "input.2"},
@@ -29,54 +25,6 @@ NAMES = {  # of a network of three layers, whose first aggregate is known
     "graphfm-ob": {"output.0", "output.1", "written.0", "written.1"},
     "graphfm-delta": {"known.1", "aggregate.1"},
 }
-
-
-@pytest.fixture
-def graph(make_graph):
-    return make_graph(undirected=True, weighted=True)
-
-
-def trainer_of(graph, case, *, backbone="gcn", first_hop=True, seed=1, training=None, **network):
-    torch.manual_seed(seed)
-    options = {"layers": 3, "hidden": 8, "dropout": 0.0} | network
-    net = make_backbone(backbone, graph.num_features, graph.num_classes, **options)
-    net.calibrate(graph)
-    make = methods.METHODS[case.split(",")[0]]
-    method = make(**CASES[case], exact_first_hop=first_hop)
-    return Trainer(graph, net, method, training or Training(seed=seed))
-
-
-def tables_of(trainer):
-    return trainer.method.estimator.histories_by_name()
-
-
-def rows_of(trainer):
-    """Without the sink, which holds nothing."""
-    return {name: table.rows[:-1].clone() for name, table in tables_of(trainer).items()}
-
-
-def copy_state(source, target):
-    """Weights, histories, and what the next sample is drawn from; not Adam's moments."""
-    target.backbone.load_state_dict(source.backbone.state_dict())
-    ours, theirs = tables_of(source), tables_of(target)
-    assert ours.keys() == theirs.keys()
-    for name, table in ours.items():
-        theirs[name].rows.copy_(table.rows)
-    target.rng.set_state(source.rng.get_state())
-
-
-def batch_of(trainer):
-    """What a step is given: the same for the same state of the generator."""
-    state = trainer.rng.get_state()
-    seeds = next(iter(trainer.method.sampler.epoch(trainer.rng)))
-    trainer.rng.set_state(state)
-    return seeds
-
-
-def step(trainer, seeds, noise=7):
-    trainer.backbone.train()
-    torch.manual_seed(noise)
-    return trainer.step(seeds)
 
 
 def owned_tables(value):
@@ -185,82 +133,6 @@ def test_visits_are_counted_in_short_histories_too(make_graph):
     for _ in range(300):
         trainer.step(seeds)
     assert trainer.method.estimator.visits[0].pull(seeds).unique().tolist() == [300.0]
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-@pytest.mark.parametrize("case", CASES)
-def test_no_history_requires_a_gradient(graph, case, dropout):
-    trainer = trainer_of(graph, case, dropout=dropout)
-    for _ in range(2):
-        trainer.epoch()
-        for table in tables_of(trainer).values():
-            rows = table.pull(torch.arange(5))
-            assert not table.rows.requires_grad
-            assert not rows.requires_grad
-            assert table.rows.grad_fn is None
-            assert table.rows.grad is None
-
-
-@pytest.mark.parametrize("network", [{}, {"first_hop": False, "dropout_input": True}])
-@pytest.mark.parametrize("backbone", ["sage", "gcn", "gcnii"])
-@pytest.mark.parametrize("case", CLUSTER_CASES)
-def test_dropout_never_reaches_the_histories(graph, case, backbone, network):
-    """Gradients aside, which are those of the loss as it was taken."""
-    options = {"backbone": backbone} | network
-    clean = trainer_of(graph, case, dropout=0.0, **options)
-    noisy = trainer_of(graph, case, dropout=0.5, **options)
-    clean.epoch()
-    clean.epoch()
-    copy_state(clean, noisy)
-    seeds, losses = batch_of(clean), []
-    for trainer in (clean, noisy):
-        losses.append(step(trainer, seeds))
-    assert losses[0] != losses[1]  # the dropout is there
-    for name, rows in rows_of(clean).items():
-        if not name.startswith("gradient."):
-            assert torch.equal(rows, rows_of(noisy)[name]), name
-
-
-@pytest.mark.parametrize("case", [case for case in CLUSTER_CASES if "compensated" in case])
-def test_compensation_without_a_halo(graph, case):
-    """All parts at once, or a part that reads nobody: there is nothing to compensate."""
-    plain, compensated = case.split(",")[0], {"compensate": True}
-    losses = []
-    for options in ({}, compensated):
-        torch.manual_seed(1)
-        net = make_backbone("gcn", graph.num_features, graph.num_classes, layers=3, dropout=0.0)
-        method = methods.METHODS[plain](parts=1, parts_per_batch=1, **options)
-        trainer = Trainer(graph, net, method, Training())
-        losses.append([trainer.epoch() for _ in range(3)])
-    assert losses[0] == losses[1]
-
-
-@pytest.mark.parametrize("case", CLUSTER_CASES)
-def test_a_halo_that_reads_nobody_spoils_nothing(case):
-    """Node 0 is read by all and reads none: its share of nothing is not to be divided by."""
-    edges = torch.tensor([[0] * 9 + list(range(1, 9)), [*range(1, 10), *range(2, 10)]])
-    even = torch.arange(10) % 2 == 0
-    graph = Graph.from_edges(
-        edges, torch.randn(10, 3), torch.arange(10) % 3, train_mask=even, val_mask=~even
-    )
-    trainer = trainer_of(graph, case, backbone="sage", first_hop=False)
-    for _ in range(3):
-        assert torch.tensor(trainer.epoch()).isfinite()
-    assert all(rows.isfinite().all() for rows in rows_of(trainer).values())
-
-
-@pytest.mark.parametrize("name", ["gas", "graphfm-ob", "graphfm-delta"])
-def test_compensation_survives_batches_that_teach_nothing(make_graph, name):
-    graph = make_graph(undirected=True)
-    mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-    mask[0] = True
-    lonely = Graph.from_edges(
-        graph.edge_index, graph.x, graph.y, train_mask=mask, val_mask=graph.val_mask,
-        num_classes=graph.num_classes,
-    )  # fmt: skip
-    options = {"parts": 10, "parts_per_batch": 1, "layers": 3, "epochs": 3}
-    result = train(lonely, method=name, compensate=True, **options)
-    assert bool(torch.isfinite(result.model.predict(graph)).all())
 
 
 def test_a_method_may_train_twice(make_graph):

@@ -1,10 +1,8 @@
 """Methods and backbones of a user's own, from Python, without a change or a patch of ours."""
 
-import importlib
 import json
 import sys
 from dataclasses import replace
-from itertools import count
 
 import pytest
 import torch
@@ -13,28 +11,11 @@ import graphfm
 from graphfm import InputError, Method
 from graphfm.estimators.base import Estimator
 from graphfm.experiments.compare import Plan
-from graphfm.runs.run import Run
 from graphfm.samplers.full import FullSampler
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.training.callbacks import Callback
-from tests.own_module import write_module
 
-NUMBERS = count()
 SHORT = {"epochs": 3, "hidden": 8, "device": "cpu"}
-
-
-@pytest.fixture
-def name(tmp_path, monkeypatch) -> str:
-    """The name of the user's module, which can be imported and was not yet."""
-    name = f"users_module_{next(NUMBERS)}"
-    write_module(tmp_path, name)
-    monkeypatch.syspath_prepend(tmp_path)
-    return name
-
-
-@pytest.fixture
-def mine(name):
-    return importlib.import_module(name)
 
 
 class StopAfterOne(Callback):
@@ -144,60 +125,6 @@ def test_another_name_than_the_recorded_one_is_refused(make_graph, mine, name, t
         graphfm.load_model(out, backbone="sage")
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"method": "nowhere_at_all:x"}, "no module named nowhere_at_all"),
-        ({"method": "{name}.sub:x"}, "no module named {name}.sub"),
-        ({"method": "{name}.py:x"}, "name the module, not its file: {name}:x"),
-        ({"method": "{name}:nothing"}, "module {name} has no function or class nothing"),
-        ({"method": "{name}:not_a_function"}, "method is a int; expected a name"),
-        ({"method": "{name}:broken"}, "{name}:broken returned a list; expected a graphfm.Method"),
-        ({"method": "{name}:needy"}, "method {name}:needy needs a value for level"),
-        ({"method": "{name}:greedy"}, "{name}:greedy has a setting device, a name that train uses"),
-        ({"method": "{name}:twice"}, "hidden is a setting of {name}:twice and of backbone sage"),
-        ({"method": "{name}:smoothed", "decay": "x"}, "decay is 'x'; expected a number"),
-        ({"method": "{name}:smoothed", "mode": "x"}, "mode is x; expected fast or slow"),
-        ({"method": "{name}:smoothed", "scale": 1.0}, "scale is not a setting of backbone sage or"),
-        ({"method": "{name}:Smoothed"}, "{name}:Smoothed returned a Smoothed; expected a graphfm"),
-        ({"method": 7}, "method is a int; expected a name, 'package.module:function'"),
-        ({"method": "not a name"}, "unknown method 'not a name'; choose one of full"),
-        ({"backbone": "{name}:smoothed"}, "backbone is a function; expected a name"),
-        ({"backbone": dict}, "backbone is the class dict; expected a name"),
-    ],
-)
-def test_a_wrong_method_or_backbone_is_one_clear_error(name, options, said):
-    given = {k: v.format(name=name) if isinstance(v, str) else v for k, v in options.items()}
-    with pytest.raises(InputError, match=said.format(name=name)):
-        Run.make(**given)
-
-
-def test_a_module_that_cannot_be_imported_says_why(tmp_path, monkeypatch):
-    (tmp_path / "users_broken_module.py").write_text("import nothing_like_that")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match="importing module users_broken_module failed: ModuleNotF"):
-        Run.make(method="users_broken_module:x")
-
-
-def test_types_come_from_annotations(mine):
-    run = Run.make(
-        method=mine.smoothed, decay=1, weights=[0.5, 2], limit=3, strict=True, mode="slow"
-    )
-    settings = run.method_settings
-    assert (settings["decay"], settings["weights"]) == (1.0, (0.5, 2.0))
-    assert (settings["limit"], settings["strict"], settings["mode"]) == (3, True, "slow")
-    assert Run.make(method=mine.smoothed).method_settings["limit"] is None
-
-
-def test_our_own_functions_are_known_by_their_names():
-    from graphfm.backbones import GCN
-    from graphfm.methods import graphsage, sign
-
-    run = Run.make(method=graphsage, backbone=GCN)
-    assert (run.method, run.backbone) == ("graphsage", "gcn")
-    assert Run.make(method=sign).backbone == "sign"
-
-
 # Comparing, in processes of their own
 
 
@@ -251,24 +178,3 @@ def test_a_module_that_a_process_cannot_import_ends_the_comparison(tmp_path, min
 def test_a_graph_in_memory_cannot_be_compared_on(make_graph):
     with pytest.raises(InputError, match=r"save it \(graph.save\) and give the .npz file"):
         graphfm.compare(make_graph(), ["full"])
-
-
-# What help shows
-
-
-def test_help_of_train_lists_every_setting():
-    import inspect
-
-    from graphfm.runs.options import train_options
-
-    parameters = inspect.signature(graphfm.train).parameters
-    options = train_options()
-    assert len(options) > 50
-    for name, option in options.items():
-        assert parameters[name].annotation not in (inspect.Parameter.empty, None)
-        assert f"    {name}: " in graphfm.train.__doc__
-        assert f"Default: {option.default}." in " ".join(graphfm.train.__doc__.split())
-    assert parameters["lr"].default == 0.01
-    assert parameters["hidden"].default == 128
-    assert parameters["beta"].default is None  # differs from method to method
-    assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())

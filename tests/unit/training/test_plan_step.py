@@ -69,11 +69,67 @@ def test_a_trainer_keeps_the_tables_of_its_plan(make_graph, method):
         ("graphfm-ib", "sage", {}, COPIED),  # beside the known aggregate
         ("gas", "gcn", {}, UNREAD),
         ("gas", "sage", {}, COPIED),
-        ("full", "gcn", {}, COPIED),
+        ("full", "gcn", {}, IN_PLACE),
+        ("full", "pna", {}, IN_PLACE),
     ],
 )
 def test_how_features_reach_the_first_layer_on_a_cpu(make_graph, method, backbone, network, wanted):
     assert plan(make_graph(), method, backbone, **network).features == wanted
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("backbone", ["sage", "gcn", "gcnii"])
+def test_a_step_reads_features_as_its_plan_says(make_graph, method, backbone):
+    graph = make_graph(num_nodes=60, num_edges=200, undirected=True)
+    backbone = method if method in ("sign", "sgc") else backbone
+    trainer = Trainer(graph, make_backbone(backbone, 7, 4), METHODS[method]())
+    (seeds, *_) = trainer.method.sampler.epoch(trainer.rng)
+    read = trainer.draw(seeds).x
+    found = COPIED if read.size(1) else UNREAD
+    found = IN_PLACE if read.data_ptr() == trainer.x.data_ptr() else found
+    assert trainer.plan.features == found
+
+
+@pytest.mark.parametrize("exact_first_hop", [False, True])
+@pytest.mark.parametrize(("batch_size", "crowded"), [(2, set()), (6, {0}), (20, {0, 1})])
+def test_a_plan_knows_where_a_batch_has_more_picks_than_nodes(
+    make_graph, exact_first_hop, batch_size, crowded
+):
+    graph = make_graph(num_nodes=60, num_edges=2000)  # 2 * 4 + 2 * 5 * 4 picks; 6 * 4, then 30 * 4
+    made = METHODS["graphfm-ib"](
+        fanout=(4,), batch_size=batch_size, exact_first_hop=exact_first_hop
+    )
+    trainer = Trainer(graph, make_backbone("sage", 7, 4), made)
+    trainer.method.sampler.distinct = None  # the layout of a GPU
+    (seeds, *_) = trainer.method.sampler.epoch(trainer.rng)
+    first = int(exact_first_hop)
+    blocks = trainer.draw(seeds).batch.blocks[first:]
+    assert trainer.plan.crowded == crowded - set(range(first))
+    assert {d + first for d, block in enumerate(blocks) if not block.edges.fanout} == (
+        trainer.plan.crowded
+    )
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_what_is_not_fused_is_not_said_to_be(make_graph):
+    graph = make_graph(num_nodes=60, num_edges=2000)
+    crowded = plan(graph, METHODS["graphsage"](fanout=(4,), batch_size=6), device=GPU).explain()
+    assert "features: copied row by row" in crowded
+    assert (
+        "fused layers: 2 of 2 (one kernel aggregates and blends); not 1: more picks than nodes"
+        in crowded
+    )
+    for method in ("cluster-gcn", "ladies", "shadow"):
+        assert "features: copied row by row" in plan(graph, method, device=GPU).explain()
+    assert (
+        "features: read in place from the feature table"
+        in plan(graph, "full", device=GPU).explain()
+    )
+    for line in ("first hop", "fused layers"):
+        assert (
+            f"{line}: none; the network has no graph layers"
+            in plan(graph, "sign", "sign", device=GPU).explain()
+        )
 
 
 @pytest.mark.usefixtures("with_kernels")

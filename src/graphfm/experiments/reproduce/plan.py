@@ -9,11 +9,11 @@ from typing import Any
 from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import is_here
 from graphfm.data.synthetic import SHAPES
-from graphfm.errors import InputError
+from graphfm.errors import InputError, known_name
 from graphfm.experiments.cell import Cell, PlannedRow, in_turns
 from graphfm.recipes import TABLES, recipes
 from graphfm.recipes.recipe import Recipe
-from graphfm.runs.run import Run, known_name, pick_device
+from graphfm.runs.run import Run, pick_device
 
 SUBSTITUTES = ("debian", "synthetic")
 # A substitute tries the table out on a machine without the paper's graphs, in minutes.

@@ -6,26 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphfm import Graph, InputError
-from graphfm.data.matrix import hops as module
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.hops import hops
 
 KINDS = [Adjacency.symmetric_without_loops, Adjacency.symmetric]
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 IN_FILES = {"most_in_memory": 0, "chunk_nodes": 7}
-
-
-@pytest.fixture
-def computed(monkeypatch):
-    """How many rows each call of the product computes."""
-    counts, product = [], module.weighted_sum
-
-    def counting(h, block):
-        counts.append(block.num_dst)
-        return product(h, block)
-
-    monkeypatch.setattr(module, "weighted_sum", counting)
-    return counts
 
 
 def counts_of(graph):

@@ -1,0 +1,33 @@
+"""graphfm bench in this process, with cases that take seconds."""
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+import pytest
+
+from graphfm.cli import main
+from graphfm.experiments.bench.case import Case
+
+SMALL = "synthetic:small:0.02"
+SAGE = {"layers": 2, "hidden": 8, "dropout": 0.0, "batch_size": 32, "fanout": (2, 2)}
+GCN = {"backbone": "gcn", "layers": 3, "hidden": 8, "parts": 4, "parts_per_batch": 2}
+TINY = (
+    Case(name="sage", dataset=SMALL, options={"method": "graphsage", **SAGE}, rival="loader",
+         device="cpu"),
+    Case(name="ib", dataset=SMALL, options={"method": "graphfm-ib", **SAGE}, device="cpu"),
+    Case(name="delta", dataset=SMALL, options={"method": "graphfm-delta", **GCN}, rival="full",
+         device="cpu"),
+)  # fmt: skip
+BROKEN = Case(name="broken", dataset=SMALL, options={"method": "gas", "parts": 999}, device="cpu")
+
+
+def bench(*arguments: str) -> tuple[int, str, str]:
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["graphfm", "bench", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+            main()
+    finally:
+        sys.argv = before
+    return end.value.code, out.getvalue(), err.getvalue()
