@@ -22,7 +22,7 @@ from graphfm.training.callbacks import Callback, Score
 from graphfm.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from graphfm.experiments.compare import Row
+    from graphfm.experiments.compare import Row, Sweep
 
 log = logging.getLogger("graphfm")
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has neither a name nor a file
@@ -164,14 +164,27 @@ def compare(
     methods: str | Sequence[MethodLike] = "all",
     *,
     backbone: BackboneLike | None = None,
+    seeds: int = 3,
+    budget_epochs: int | None = None,
+    budget_seconds: float | None = None,
+    patience: int = 10,
+    sweep: Sweep | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+    device: str = "auto",
     out: str | Path | None = None,
     **options: Any,
 ) -> list[Row]:
     """Train several methods on one graph, network and budget, and return the table's rows.
 
-    `compare("debian", ["graphsage", my_method], seeds=2, budget_epochs=20, hidden=64)`. Options are
-    those of `graphfm compare` and of `train`. Every training runs in a process of its own, which
-    imports a method of your own from its module; trainings found in `out` are not run again.
+    `compare("debian", ["graphsage", my_method], seeds=2, budget_epochs=20, hidden=64)`. Every
+    training runs in a process of its own, which imports a method of your own from its module;
+    trainings found in `out` are not run again.
+
+    `seeds` is the number of trainings of each method, `budget_epochs` or `budget_seconds` the most
+    that each may take, and `patience` the number of epochs without a better score after which one
+    ends (0: never). `sweep` tries values of one option: `Sweep("fanout", (1, 2, 4))`, from
+    `graphfm.experiments.compare`. `own` has options of single methods:
+    `{"graphsage": {"fanout": (2, 2)}}`. The options below go to every method that takes them.
     """
     from graphfm.experiments.compare import Plan
     from graphfm.experiments.compare import compare as run_plan
@@ -181,8 +194,15 @@ def compare(
             f"cannot compare on a {type(dataset).__name__}: trainings run in processes of their "
             "own and read the graph by name; save it (graph.save) and give the .npz file"
         )
-    what: dict[str, Any] = {"methods": methods, "backbone": backbone}
-    return run_plan(Plan.make(dataset=str(dataset), **what, **options), out)
+    plan = Plan.make(
+        dataset=str(dataset), methods=methods, backbone=backbone, seeds=seeds, device=device,
+        budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience, sweep=sweep,
+        own=own, **options,
+    )  # fmt: skip
+    return run_plan(plan, out)
+
+
+show_options(compare, without=("seed", "epochs", "max_seconds"))
 
 
 def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Graph:

@@ -21,14 +21,14 @@ from graphfm.cli.output import Interrupted, set_verbosity
 from graphfm.cli.reproduce import recipes, reproduce
 from graphfm.cli.results import evaluate, predict
 from graphfm.cli.signals import Heard
-from graphfm.cli.staleness import staleness
+from graphfm.cli.staleness import staleness_command
 from graphfm.cli.train import train_command
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
 COMMANDS = (
-    evaluate, predict, reproduce, recipes, staleness, bench, methods, backbones, info,
+    evaluate, predict, reproduce, recipes, staleness_command(), bench, methods, backbones, info,
 )  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
 
@@ -38,17 +38,17 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="graphfm",
         help="Train graph neural networks on large graphs.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    own = own_code(arguments) if arguments[:1] == ["train"] else {}
-    compared = own_codes(arguments) if arguments[:1] == ["compare"] else []
-    for command in (train_command(own), compare_command(compared), *COMMANDS):
-        app.command(cls=Command)(with_verbosity(command))
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    own = own_code(arguments) if command == "train" else {}
+    compared = own_codes(arguments) if command == "compare" else []
+    for one in (train_command(own), compare_command(compared), *COMMANDS):
+        app.command(cls=Command)(with_verbosity(one))
     app.add_typer(_with_verbosity(datasets), name="datasets")
-    app.callback(invoke_without_command=True)(_root)
+    app.callback(invoke_without_command=True)(with_verbosity(_root))
     return app
 
 

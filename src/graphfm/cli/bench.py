@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from graphfm.cli.experiment_view import ExperimentView, terminal_width
-from graphfm.cli.output import Interrupted, print_json, say
+from graphfm.cli.experiment_view import ExperimentView
+from graphfm.cli.output import Interrupted, print_json, say, terminal_width
+from graphfm.cli.shared_options import option
 from graphfm.errors import InputError, known_name
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.machine import Machine
@@ -16,25 +17,26 @@ from graphfm.experiments.bench.profile import profile_step
 from graphfm.experiments.bench.report import bench_table, profile_table, profile_title
 from graphfm.experiments.bench.run import run_suite, summarise
 from graphfm.experiments.bench.suites import SUITES
-from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, reason
+from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory
+from graphfm.experiments.outcome import reason
 from graphfm.experiments.tables import as_text
 from graphfm.runs.run import pick_device
 
 
 def bench(
-    suite: Annotated[str, typer.Option(help=", ".join(SUITES) + ".")] = "quick",
+    suite: Annotated[str, option(", ".join(SUITES) + ".", "NAME", names=SUITES)] = "quick",
     case: Annotated[
         str | None,
-        typer.Option(help="Run only the cases whose dataset and name contain this text."),
+        option("Run only the cases whose dataset and name contain this text.", "TEXT"),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Epochs to time on each side, in turns.")] = REPEATS,
+    repeats: Annotated[int, option("Epochs to time on each side, in turns.", "N")] = REPEATS,
     profile: Annotated[
         bool,
         typer.Option("--profile", help="Show where the time of a step goes instead."),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for tables and records; a measured case is not run twice."),
+        option("Folder for tables and records; a measured case is not run twice.", "FOLDER"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON for each case.")] = False,
 ) -> None:

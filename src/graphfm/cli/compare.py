@@ -1,24 +1,27 @@
 """graphfm compare"""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.options import COMMON, typed, with_settings
-from graphfm.cli.output import Interrupted, Json, print_json, say
+from graphfm.cli.experiment_view import experiment_view
+from graphfm.cli.options import with_settings
+from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
+from graphfm.cli.per_method import parsed_per_method
+from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
 from graphfm.errors import InputError
-from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan
+from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan, choose_methods
 from graphfm.experiments.compare.report import comparison_table
 from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
-from graphfm.runs.named import Named
+from graphfm.methods import METHODS
+from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
 
@@ -29,36 +32,20 @@ FIRST = (
 MORE = "Comparison options"
 
 
-def _option(panel: str, help: str, default: str | bool = True, metavar: str | None = None) -> Any:
-    return typer.Option(help=help, rich_help_panel=panel, show_default=default, metavar=metavar)
-
-
-Dataset = Annotated[
-    str, _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", metavar="NAME")
-]
 Methods = Annotated[
     str,
-    _option(
-        COMMON,
+    option(
         "Names with commas between, or all; 'graphfm methods' lists them. Your own: "
         "package.module:function.",
-        metavar="NAMES",
+        "NAMES",
+        names=("all", *METHODS),
     ),
 ]
-BackboneName = Annotated[
-    str,
-    _option(
-        COMMON,
-        "The network: a name that 'graphfm backbones' lists, or your own: package.module:Class.",
-        metavar="NAME",
-    ),
-]
-Seeds = Annotated[int, _option(COMMON, "Trainings of each method.", metavar="N")]
-Epochs = Annotated[int | None, _option(COMMON, "Most epochs of each training.", "100", "N")]
-Device = Annotated[str, _option(COMMON, "auto, cpu or cuda.", metavar="NAME")]
+Seeds = Annotated[int, option("Trainings of each method.", "N")]
+Epochs = Annotated[int | None, option("Most epochs of each training.", "N", default="100")]
 Out = Annotated[
     Path | None,
-    _option(COMMON, "Folder of the comparison.", "runs/compare-DATASET-BACKBONE", "FOLDER"),
+    option("Folder of the comparison.", "FOLDER", default="runs/compare-DATASET-BACKBONE"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -71,33 +58,36 @@ Settings = Annotated[
 ]
 Sweeps = Annotated[
     list[str] | None,
-    _option(
-        MORE,
+    option(
         "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.",
-        False,
         "OPTION=VALUES",
+        panel=MORE,
     ),
 ]
-Seconds = Annotated[float | None, _option(MORE, "Or: most seconds of each training.", False, "X")]
+Seconds = Annotated[float | None, option("Or: most seconds of each training.", "X", panel=MORE)]
 Patience = Annotated[
-    int, _option(MORE, "Stop after so many epochs without a better score; 0 never.", metavar="N")
+    int, option("Stop after so many epochs without a better score; 0 never.", "N", panel=MORE)
 ]
 
 
 def compare_command(own: Sequence[Named]) -> Callable[..., None]:
     """`graphfm compare`, with the options of methods and of a backbone of the user's own."""
-    options = {n: o for n, o in train_options(*own).items() if n not in SET_ELSEWHERE}
-    named = partial(compare, options)
-    named.__name__, named.__doc__ = compare.__name__, compare.__doc__  # type: ignore[attr-defined]
-    return with_settings(named, options, FIRST)
+    known = train_options(*own)
+    options = {n: _text_first(o) for n, o in known.items() if n not in SET_ELSEWHERE}
+    return with_settings(compare, options, FIRST)
+
+
+def _text_first(option: TrainOption) -> TrainOption:
+    """An option is a flag only if it is one for all its owners: a text can say yes or no too."""
+    owners = sorted(option.owners.items(), key=lambda item: item[1].kind.base is bool)
+    return replace(option, owners=dict(owners))
 
 
 def compare(
-    options: Mapping[str, TrainOption],
     *,
     dataset: Dataset = "debian",
     methods: Methods = "all",
-    backbone: BackboneName = "sage",
+    backbone: Annotated[str, BACKBONE] = "sage",
     seeds: Seeds = 3,
     budget_epochs: Epochs = None,
     device: Device = "auto",
@@ -114,15 +104,18 @@ def compare(
     Every training runs in a process of its own, so that its peak memory is its own. The same
     command continues where an earlier one ended; a finished training is not run twice. More
     methods, seeds or values may be added later, in the same folder. A setting goes to every method
-    that takes it. The time to the best epoch includes preparation, not evaluation. Exit code 1: a
-    training failed.
+    that takes it, and its value has to suit all of them; otherwise give it to single methods with
+    --set. The time to the best epoch includes preparation, not evaluation. Exit code 1: a training
+    failed.
     """
-    given = typed(settings, {name: option.first for name, option in options.items()})
     with importable(os.getcwd() if ":" in methods + backbone else None):
+        chosen, network = choose_methods(methods), choose_backbone(backbone)
+        single = own_settings(settings_of or [])
+        given, single = parsed_per_method(settings, chosen, network, single)
         plan = Plan.make(
-            dataset=dataset, methods=methods, backbone=backbone, seeds=seeds, device=device,
+            dataset=dataset, methods=chosen, backbone=network, seeds=seeds, device=device,
             budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience,
-            sweep=_sweep(sweep or []), own=own_settings(settings_of or []), **given,
+            sweep=_sweep(sweep or []), own=single, **given,
         )  # fmt: skip
     _run(plan, out, json)
 

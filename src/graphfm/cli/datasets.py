@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.cli.output import Json, print_json, print_rows, say
+from graphfm.cli.shared_options import completion, option
 from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import SPLITS, Graph
@@ -18,13 +19,19 @@ from graphfm.files import data_folder
 from graphfm.memory import size
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help=f"{', '.join(CATALOG)}, or NAME:raw (not prepared).")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help=f"{', '.join(CATALOG)}, or NAME:raw (not prepared).",
+        autocompletion=completion(CATALOG),
+    ),
 ]
 Root = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder of all datasets. Other commands read it from GRAPHFM_DATA.",
-        show_default="$GRAPHFM_DATA, or graphfm/data in the user's cache",
+    option(
+        "Folder of all datasets. Other commands read it from GRAPHFM_DATA.",
+        "FOLDER",
+        default="$GRAPHFM_DATA, or graphfm/data in the user's cache",
     ),
 ]
 TOLERANCE = 0.006  # the published shares of splits are rounded

@@ -1,7 +1,6 @@
 """Show a running experiment: live on a terminal, else a line at least every 30 seconds."""
 
 import logging
-import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from graphfm.cli.output import say
+from graphfm.cli.output import folded, is_quiet, say
 from graphfm.experiments.cell import Cell
 from graphfm.experiments.outcome import Outcome, summary
 from graphfm.experiments.progress import Progress, duration
@@ -20,11 +19,6 @@ from graphfm.experiments.tables import Table, text_rows
 
 EVERY = 30.0  # seconds between lines while a cell runs
 Summary = Callable[[Outcome], str]
-
-
-def terminal_width() -> int:
-    """The width of the terminal, or 80 characters where there is none."""
-    return shutil.get_terminal_size((80, 24)).columns
 
 
 class ExperimentView(Observer):
@@ -132,7 +126,7 @@ class LiveView(ExperimentView):
                 handler.setStream(stream)
 
     def on_message(self, line: str) -> None:
-        self.console.print(Text(line), soft_wrap=True)
+        self.console.print(Text(folded(line, self.console.file)))
 
     def on_end(self, cell: Cell, outcome: Outcome) -> None:
         if self.table is None:  # otherwise the table shows it
@@ -167,7 +161,7 @@ def experiment_view(
     summarise: Summary = summary,
     table: Callable[[], Table] | None = None,
 ) -> ExperimentView:
-    """A live view, with `table`, if stderr is a terminal; else plain lines."""
-    if sys.stderr.isatty():
+    """A live view, with `table`, if stderr is a terminal; else plain lines. Quiet shows neither."""
+    if sys.stderr.isatty() and not is_quiet():
         return LiveView(what, summarise, table)
     return ExperimentView(what, summarise)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from graphfm.cli.output import set_verbosity
+from graphfm.cli.output import add_verbosity
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print debug messages too.")]
@@ -28,7 +28,7 @@ class Command(TyperCommand):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                kind = "Arguments" if param.param_type_name == "argument" else "Options"
+                kind = "Arguments" if _is_argument(param) else "Options"
                 title = getattr(param, "rich_help_panel", None) or kind
                 text = DEFAULT.sub(r"[default: \1]", record[1])
                 panels.setdefault(title, []).append((_short(param, record[0]), text))
@@ -36,9 +36,13 @@ class Command(TyperCommand):
             with formatter.section(title):
                 formatter.write_dl(panels[title], col_max=NAMES)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Write RUN where some versions of typer write {RUN}."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
 
 def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
-    """Add -q and -v to a command."""
+    """Add -q and -v to a command; they may also stand before its name."""
     signature = inspect.signature(command, eval_str=True)
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -47,7 +51,7 @@ def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*given: Any, quiet: bool, verbose: bool, **named: Any) -> None:
-        set_verbosity(quiet=quiet, verbose=verbose)
+        add_verbosity(quiet=quiet, verbose=verbose)
         command(*given, **named)
 
     parameters = [*signature.parameters.values(), *more]
@@ -55,8 +59,14 @@ def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _is_argument(param: Any) -> bool:
+    return bool(param.param_type_name == "argument")
+
+
 def _short(param: Any, names: str) -> str:
-    """Shorten a flag and its opposite to --[no-]batch-norm."""
+    """Shorten a flag and its opposite to --[no-]batch-norm, and an argument to its name."""
+    if _is_argument(param):
+        return str(param.metavar or param.name)
     if not getattr(param, "secondary_opts", None):
         return names
     return f"--[no-]{param.opts[0].removeprefix('--')}"

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.cli.output import Json, print_json, print_rows
-from graphfm.data.datasets import load
+from graphfm.cli.shared_options import completion
+from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.graph.summary import summarize
@@ -17,7 +18,12 @@ PLANNED = {"full": "full batch", "graphfm-ib": "graphfm-ib"}  # methods whose me
 
 
 def info(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A name or a FILE.npz.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A name or a FILE.npz.", autocompletion=completion(DATASETS)
+        ),
+    ],
     json: Json = False,
 ) -> None:
     """Describe a graph: size, degrees, homophily, classes, splits, and the memory of a training."""

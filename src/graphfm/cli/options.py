@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
+from graphfm.cli.shared_options import completion
 from graphfm.errors import InputError
 from graphfm.options import Option
 from graphfm.runs.named import Named, choose_backbone, choose_method
@@ -47,19 +49,24 @@ def _own(option: str, choose: Callable[[str], Named], arguments: Sequence[str]) 
 
 
 def with_settings(
-    command: Callable[..., None], options: Mapping[str, TrainOption], first: Sequence[str]
+    command: Callable[..., None],
+    options: Mapping[str, TrainOption],
+    first: Sequence[str],
+    *known: Any,
 ) -> Callable[..., None]:
     """Give a command a parameter for every setting, in place of its `**settings`.
 
-    Those named in `first` are the common options, which help lists before all others.
+    The options named in `first` are the common ones, which help lists before all others. `known`
+    are the command's arguments that are no options.
     """
     own = inspect.signature(command, eval_str=True)
-    parameters = {name: _parameter(option, name in first) for name, option in options.items()}
-    parameters |= {p.name: p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD}
-    ordered = {name: parameters[name] for name in (*first, *parameters)}
+    parameters = {name: _parameter(option) for name, option in options.items()}
+    parameters |= {p.name: p for p in own.parameters.values() if p.kind is p.KEYWORD_ONLY}
+    common = {name: _in_panel(COMMON, parameters[name]) for name in first}
+    ordered = {**common, **{n: p for n, p in parameters.items() if n not in common}}
 
     def run(**given: Any) -> None:
-        command(**given)
+        command(*known, **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = own.replace(parameters=list(ordered.values()))  # type: ignore[attr-defined]
@@ -69,29 +76,29 @@ def with_settings(
 def parsed(texts: Mapping[str, Any], method: Named, backbone: Named) -> dict[str, Any]:
     """Parse the given settings to the types that the method and the backbone declare."""
     declared = {name: option.first for name, option in train_options(method, backbone).items()}
-    return typed(texts, declared | {**backbone.options, **method.options})
+    return typed("train", texts, declared | {**backbone.options, **method.options})
 
 
-def typed(texts: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
-    """The settings that were given, in their declared types."""
+def typed(command: str, texts: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+    """The settings that a command was given, in their declared types."""
     return {
-        name: _parsed(declared[name], text) if isinstance(text, str) else text
+        name: _parsed(command, declared[name], text) if isinstance(text, str) else text
         for name, text in texts.items()
         if text is not None
     }
 
 
-def _parsed(option: Option, text: str) -> Any:
+def _parsed(command: str, option: Option, text: str) -> Any:
     try:
         return option.parse(text)
     except ValueError:
         raise InputError(
             f"{flag(option.name)} is {text!r}; expected {option.kind.expected}; see "
-            "'graphfm train --help'"
+            f"'graphfm {command} --help'"
         ) from None
 
 
-def _parameter(option: TrainOption, common: bool) -> inspect.Parameter:
+def _parameter(option: TrainOption) -> inspect.Parameter:
     """A flag and its opposite, or a text that is parsed when its owner is known."""
     kind, name = option.first.kind, flag(option.name)
     is_flag = kind.base is bool and not kind.many
@@ -100,13 +107,27 @@ def _parameter(option: TrainOption, common: bool) -> inspect.Parameter:
         f"{name}/--no-{name[2:]}" if is_flag else name,
         help=option.help,
         metavar=None if is_flag else f"{value}[,{value}]" if kind.many else value,
-        rich_help_panel=COMMON if common else f"{option.panel} options",
+        rich_help_panel=f"{option.panel} options",
         show_default=option.default,
+        autocompletion=completion(_choices(option)),
     )
     annotation: Any = Annotated[bool | None if is_flag else str | None, about]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )
+
+
+def _choices(option: TrainOption) -> list[str]:
+    """The names that some owner of a setting takes, each once."""
+    names = (str(name) for owner in option.owners.values() for name in owner.kind.choices)
+    return list(dict.fromkeys(names))
+
+
+def _in_panel(panel: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, about = get_args(parameter.annotation)
+    about = copy.copy(about)  # other commands show the option elsewhere
+    about.rich_help_panel = panel
+    return parameter.replace(annotation=Annotated[kind, about])
 
 
 def _value_of(option: str, arguments: Sequence[str]) -> str | None:

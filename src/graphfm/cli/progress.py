@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphfm.cli.output import is_quiet, say
+from graphfm.experiments.progress import duration
 from graphfm.training.callbacks import Callback, EpochRecord
 from graphfm.training.settings import Training
 
@@ -121,11 +122,3 @@ class ProgressLines(Callback):
 def progress_of(training: Training) -> ProgressBar | ProgressLines:
     """A bar if stderr is a terminal, else lines."""
     return ProgressBar(training.epochs) if sys.stderr.isatty() else ProgressLines(training)
-
-
-def duration(seconds: float) -> str:
-    """Format seconds: 45 s, 12 min, 3 h 20 min."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

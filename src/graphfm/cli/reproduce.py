@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say
+from graphfm.cli.experiment_view import experiment_view
+from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say, terminal_width
+from graphfm.cli.shared_options import Device, completion, option
 from graphfm.errors import InputError, known_name
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
@@ -17,9 +18,18 @@ from graphfm.recipes import TABLES
 from graphfm.recipes import recipes as all_recipes
 from graphfm.recipes.recipe import Recipe
 
+TableName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help=", ".join(TABLES) + ".", autocompletion=completion(TABLES)
+    ),
+]
+
 
 def recipes(
-    table: Annotated[str | None, typer.Option(help="List only the recipes of this table.")] = None,
+    table: Annotated[
+        str | None, option("List only the recipes of this table.", "NAME", names=TABLES)
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one."""
@@ -44,36 +54,32 @@ def _paper(recipe: Recipe) -> str:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(TABLES) + ".")],
+    table: TableName,
     datasets: Annotated[
-        str | None, typer.Option(help="Some of the table's datasets, separated by commas.")
+        str | None, option("Some of the table's datasets, separated by commas.", "NAMES")
     ] = None,
     backbones: Annotated[
-        str | None, typer.Option(help="Some of the table's networks, separated by commas.")
+        str | None, option("Some of the table's networks, separated by commas.", "NAMES")
     ] = None,
     seeds: Annotated[
-        int | None,
-        typer.Option(help="Trainings of each recipe.", show_default="5; of a substitute 1"),
+        int | None, option("Trainings of each recipe.", "N", default="5; of a substitute 1")
     ] = None,
     substitute: Annotated[
         str | None,
-        typer.Option(
-            help="Use debian, or synthetic graphs of similar shape, instead of the datasets."
+        option(
+            "Use debian, or synthetic graphs of similar shape, instead of the datasets.", "NAME"
         ),
     ] = None,
     scale: Annotated[
-        float | None,
-        typer.Option(help="Scale of synthetic graphs; 1 is full size.", show_default="0.02"),
+        float | None, option("Scale of synthetic graphs; 1 is full size.", "X", default="0.02")
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(
-            help="Most epochs.", show_default="the recipe's; of a substitute 10, of table4's 6"
-        ),
+        option("Most epochs.", "N", default="the recipe's; of a substitute 10, of table4's 6"),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the table.", show_default="runs/reproduce-TABLE")
+        Path | None, option("Folder of the table.", "FOLDER", default="runs/reproduce-TABLE")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from graphfm.api import IN_MEMORY
 from graphfm.cli.output import Json, print_json, print_rows, say
-from graphfm.data.datasets import load
+from graphfm.cli.shared_options import Device, option
+from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
@@ -23,12 +24,12 @@ from graphfm.runs.run import pick_device
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[
-    str | None, typer.Option(help="Another graph with the same features: a name or a FILE.npz.")
+    str | None,
+    option("Another graph with the same features: a name or a FILE.npz.", "NAME", names=DATASETS),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Backbone = Annotated[
     str | None,
-    typer.Option(help="The backbone, if it is your own: package.module:Class."),
+    option("The backbone, if it is your own: package.module:Class.", "NAME"),
 ]
 
 
@@ -54,7 +55,7 @@ def evaluate(
 
 def predict(
     run: RunArgument,
-    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    out: Annotated[Path, option("The CSV file to write.", "FILE")],
     dataset: Dataset = None,
     backbone: Backbone = None,
     device: Device = "auto",

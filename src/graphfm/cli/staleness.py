@@ -1,39 +1,58 @@
 """The command `graphfm staleness`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.experiment_view import experiment_view, terminal_width
-from graphfm.cli.output import Interrupted, Json, print_json, say
-from graphfm.experiments.staleness import compare_staleness, staleness_table
+from graphfm.backbones import BACKBONES
+from graphfm.cli.experiment_view import experiment_view
+from graphfm.cli.options import typed, with_settings
+from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
+from graphfm.cli.shared_options import Dataset, Device, option
+from graphfm.experiments.staleness import NO_NEIGHBORS, ROWS, compare_staleness, staleness_table
 from graphfm.experiments.tables import as_text
+from graphfm.options import one_of
+from graphfm.runs.named import choose_backbone, choose_method
+from graphfm.runs.options import TrainOption, collect
+
+NETWORKS = [name for name in BACKBONES if name not in NO_NEIGHBORS]
+DEFAULTS: dict[str, Any] = {
+    "layers": 3, "hidden": 64, "dropout": 0.0, "parts": 24, "parts_per_batch": 4, "beta": 0.3,
+    "epochs": 15, "lr": 0.01, "seed": 0,
+}  # fmt: skip
+FIRST = (
+    "dataset", "backbone", "epochs", "lr", "hidden", "layers", "seeds", "device", "out",
+)  # fmt: skip
+
+
+def staleness_command() -> Callable[..., None]:
+    """Make `graphfm staleness`, with the settings of the methods that it trains."""
+    return with_settings(staleness, _declared(), FIRST)
+
+
+def _declared() -> dict[str, TrainOption]:
+    """The settings as they are declared, with defaults of this command's own."""
+    methods = dict.fromkeys(method for method, _ in ROWS.values())
+    known = collect([*map(choose_method, methods)], [*map(choose_backbone, NETWORKS)])
+    return {name: known[name].with_default(value) for name, value in DEFAULTS.items()}
 
 
 def staleness(
-    dataset: Annotated[
-        str, typer.Option(help="A name that 'graphfm datasets' lists, or a FILE.npz.")
-    ] = "debian",
-    backbone: Annotated[str, typer.Option(help="The network: sage, gcn, gcnii or pna.")] = "gcn",
-    layers: Annotated[int, typer.Option(help="Layers of the network.")] = 3,
-    hidden: Annotated[int, typer.Option(help="Width of hidden rows.")] = 64,
-    dropout: Annotated[float, typer.Option(help="Share of hidden values dropped.")] = 0.0,
-    parts: Annotated[int, typer.Option(help="Parts the graph is cut into.")] = 24,
-    parts_per_batch: Annotated[int, typer.Option(help="Parts in a step.")] = 4,
-    beta: Annotated[float, typer.Option(help="graphfm-ob: weight of the fresh value.")] = 0.3,
-    epochs: Annotated[int, typer.Option(help="Epochs of each training.")] = 15,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    seeds: Annotated[
-        int, typer.Option(help="Trainings of each method, with consecutive seeds.")
-    ] = 1,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    *,
+    dataset: Dataset = "debian",
+    backbone: Annotated[
+        str, option(f"The network: {one_of(NETWORKS)}.", "NAME", names=NETWORKS)
+    ] = "gcn",
+    seeds: Annotated[int, option("Trainings of each method, with consecutive seeds.", "N")] = 1,
+    device: Device = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for tables and trainings; a finished one is not run twice."),
+        option("Folder for tables and trainings; a finished one is not run twice.", "FOLDER"),
     ] = None,
     json: Json = False,
+    **settings: Any,
 ) -> None:
     """Compare how stale histories get: the paper's Table 4 for one dataset.
 
@@ -43,9 +62,11 @@ def staleness(
     half of the epochs. Full batch takes as many steps as the others. Test scores are those of the
     epoch that is best on validation. Exit code 1: a training failed.
     """
-    ours = ("json", "seeds", "out")
-    options = {name: value for name, value in locals().items() if name not in (*ours, "ours")}
-    _run(options, seeds, out, json)
+    given = typed("staleness", settings, {name: one.first for name, one in _declared().items()})
+    if len(given.get("beta", ())) == 1:  # JSON and folders have always had a number
+        (given["beta"],) = given["beta"]
+    what = {"dataset": dataset, "backbone": backbone}
+    _run({**what, **DEFAULTS, **given, "device": device}, seeds, out, json)
 
 
 def _run(options: dict[str, Any], seeds: int, out: Path | None, json: bool) -> None:

@@ -1,8 +1,8 @@
 """The command `graphfm train`."""
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +11,14 @@ import typer
 from graphfm.api import start as start_run
 from graphfm.checkpointing.schedule import Interval
 from graphfm.cli.ending import report, stoppable
-from graphfm.cli.options import COMMON, parsed, with_settings
-from graphfm.cli.output import Json, print_json, say
+from graphfm.cli.options import parsed, with_settings
+from graphfm.cli.output import Json, folded, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
+from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
 from graphfm.data.datasets import load
 from graphfm.errors import InputError
+from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
@@ -33,56 +35,38 @@ FIRST = (
 )  # fmt: skip
 
 
-def _option(panel: str, help: str, default: str | bool = False, metavar: str | None = None) -> Any:
-    return typer.Option(help=help, rich_help_panel=panel, show_default=default, metavar=metavar)
-
-
-Dataset = Annotated[
-    str | None,
-    _option(COMMON, "A name that 'graphfm datasets' lists, or a FILE.npz.", "debian", "NAME"),
-]
 MethodName = Annotated[
     str | None,
-    _option(
-        COMMON,
+    option(
         "How a step sees the graph: a name that 'graphfm methods' lists, or your own: "
         "package.module:function.",
-        "full",
         "NAME",
+        default="full",
+        names=METHODS,
     ),
 ]
-BackboneName = Annotated[
-    str | None,
-    _option(
-        COMMON,
-        "The network: a name that 'graphfm backbones' lists, or your own: package.module:Class.",
-        "sage",
-        "NAME",
-    ),
-]
-Device = Annotated[str, _option(COMMON, "auto, cpu or cuda.", "auto", "NAME")]
 Out = Annotated[
-    Path | None, _option(COMMON, "Folder for the run.", "a new one under runs/", "FOLDER")
+    Path | None, option("Folder for the run.", "FOLDER", default="a new one under runs/")
 ]
 RecipeName = Annotated[
     str | None,
-    _option(
-        RUN,
+    option(
         "The paper's settings, as 'graphfm recipes' lists them; options override.",
-        metavar="NAME",
+        "NAME",
+        panel=RUN,
     ),
 ]
 Resume = Annotated[
     Path | None,
-    _option(RUN, "Continue the run in this folder, with its own settings.", metavar="FOLDER"),
+    option("Continue the run in this folder, with its own settings.", "FOLDER", panel=RUN),
 ]
 CheckpointEvery = Annotated[
     str | None,
-    _option(
-        RUN,
+    option(
         "Seconds (30) or steps (500steps) between checkpoints; 0: only when interrupted.",
-        "auto: less than a minute is lost",
         "TIME",
+        default="auto: less than a minute is lost",
+        panel=RUN,
     ),
 ]
 Explain = Annotated[
@@ -92,17 +76,15 @@ Explain = Annotated[
 
 def train_command(own: Mapping[str, Named]) -> Callable[..., None]:
     """Make `graphfm train`, with the options of the user's own method and backbone."""
-    named = partial(train, own)
-    named.__name__, named.__doc__ = train.__name__, train.__doc__  # type: ignore[attr-defined]
-    return with_settings(named, train_options(*own.values()), FIRST)
+    return with_settings(train, train_options(*own.values()), FIRST, own)
 
 
 def train(
     own: Mapping[str, Named],
     *,
-    dataset: Dataset = None,
+    dataset: Annotated[str | None, DATASET] = None,
     method: MethodName = None,
-    backbone: BackboneName = None,
+    backbone: Annotated[str | None, BACKBONE] = None,
     device: Device = "auto",
     out: Out = None,
     recipe: RecipeName = None,
@@ -174,22 +156,24 @@ def _train(
     if plan is not None:  # otherwise its size is known only after loading
         plan.check(run)
         if not explain:  # an explanation has this line already
-            say(str(plan))
+            say(str(plan), fold=True)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
     check_trainable(graph)
     if explain:
         lines = explain_run(run, graph)
-        print_json(lines) if json else typer.echo("\n".join(lines))
+        shown = "\n".join(folded(line, sys.stdout) for line in lines)
+        print_json(lines) if json else typer.echo(shown)
         return
     if plan is None:
         plan = memory_plan(run, graph)
         plan.check(run)
-        say(str(plan))
+        say(str(plan), fold=True)
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {graph.num_classes} classes; "
-        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}"
+        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
+        fold=True,
     )
     try:
         with stoppable(out, run) as stop_signal, progress_of(run.training) as bar:

@@ -19,9 +19,8 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import SCORE
-from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome
+from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome, reason
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
-from graphfm.memory import is_out_of_memory
 from graphfm.runs.memory_plan import TooLarge
 from graphfm.runs.named import unpacked
 from graphfm.runs.run import Run, build, pick_device
@@ -54,7 +53,7 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
     except Exception as error:  # the parent could build it: this process lacks something
         if not isinstance(error, InputError):
             traceback.print_exc()
-        return Outcome(status=BROKEN, error=_one_line(error))
+        return Outcome(status=BROKEN, error=reason(error))
     try:
         with _warnings() as warnings:
             trainer = _build(run, request["fingerprint"])
@@ -65,7 +64,7 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
         if not isinstance(error, InputError):  # an InputError here comes of training itself
             traceback.print_exc()
         status = BROKEN if isinstance(error, ImportError) else FAILED
-        return Outcome(status=status, error=_one_line(error))
+        return Outcome(status=status, error=reason(error))
 
 
 def _fit(trainer: Trainer, measure: str, warnings: list[str]) -> Outcome:
@@ -77,13 +76,6 @@ def _fit(trainer: Trainer, measure: str, warnings: list[str]) -> Outcome:
         warning=next(iter(warnings), None),
         measured=None if record is None else record.to_json(),
     )
-
-
-def _one_line(error: Exception) -> str:
-    if is_out_of_memory(error):
-        return "there is not enough memory"
-    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())
 
 
 @contextmanager

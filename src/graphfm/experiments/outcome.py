@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
 from typing import Any
 
+from graphfm.memory import is_out_of_memory
 from graphfm.training.callbacks import Score
 
 FINISHED, UNDEFINED, FAILED = "finished", "not defined", "failed"
@@ -64,6 +65,16 @@ def summary(outcome: Outcome) -> str:
         f"{test}, validation {score.val:.4f} after {score.seconds_to_best:.3g} s, "
         f"{score.peak_bytes / 2**20:,.0f} MiB"
     )
+
+
+def reason(error: BaseException) -> str:
+    """An error as one line. Errors of this package speak for themselves; others need their name."""
+    if is_out_of_memory(error):
+        return "there is not enough memory"
+    kind, text = type(error), " ".join(str(error).split())
+    if text and kind.__module__.startswith("graphfm."):
+        return text
+    return f"{kind.__name__}: {text}" if text else kind.__name__
 
 
 def tests_of(scores: Sequence[Score]) -> list[float]:

@@ -175,7 +175,7 @@ def _run(name: str, options: Mapping[str, Any], number: int) -> Run:
     """The training of a row with the seed of that number."""
     method, settings = ROWS[name]
     given = {**options, **settings, "method": method, "patience": 0}
-    given |= {"seed": options["seed"] + number, "beta": (options["beta"],)}
+    given["seed"] = options["seed"] + number
     if name == FULL:  # one step an epoch: as many epochs as the others take steps
         steps = math.ceil(options["parts"] / options["parts_per_batch"])
         given |= {"epochs": options["epochs"] * steps, "eval_every": steps}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphfm.backbones import BACKBONES
@@ -67,6 +67,11 @@ class TrainOption:
         shared = len(values) == 1 and self.first.has_default
         return self.first.default if shared else None
 
+    def with_default(self, default: Any) -> TrainOption:
+        """The same option, with one default for all owners."""
+        owners = {owner: replace(option, default=default) for owner, option in self.owners.items()}
+        return replace(self, owners=owners)
+
     def _defaults(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
         for owner, option in self.owners.items():
@@ -79,8 +84,14 @@ def train_options(*own: Named) -> dict[str, TrainOption]:
     """All options by name; `own` are the user's own methods and backbones."""
     own_methods = [named for named in own if not isinstance(named.code, type)]
     own_backbones = [named for named in own if isinstance(named.code, type)]
-    backbones = [*own_backbones, *map(choose_backbone, BACKBONES)]
-    methods = [*own_methods, *map(choose_method, METHODS)]
+    return collect(
+        [*own_methods, *map(choose_method, METHODS)],
+        [*own_backbones, *map(choose_backbone, BACKBONES)],
+    )
+
+
+def collect(methods: Sequence[Named], backbones: Sequence[Named]) -> dict[str, TrainOption]:
+    """The options of these methods, of these backbones and of every training, by name."""
     training = Named(name="", options=options_in(Training))
     found: dict[str, TrainOption] = {}
     for panel, owners in ((NETWORK, backbones), (METHOD, methods), (TRAINING, [training])):
@@ -105,11 +116,14 @@ def refusal(option: str, backbone: Named, *methods: Named) -> str:
     return f"{option} is not a setting of backbone {backbone.name} or method {names}; {advice}"
 
 
-def show_options(function: Callable[..., Any]) -> None:
-    """Give a function with `**options` a signature and a docstring that list every option."""
-    options = train_options()
+def show_options(function: Callable[..., Any], without: Container[str] = ()) -> None:
+    """Give a function with `**options` a signature and a docstring that list every option.
+
+    It does not take those named in `without`, and those that it declares itself are not repeated.
+    """
     signature = inspect.signature(function)
-    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kept = {n: p for n, p in signature.parameters.items() if p.kind is not p.VAR_KEYWORD}
+    options = {n: o for n, o in train_options().items() if n not in without and n not in kept}
     more = [
         inspect.Parameter(
             name,
@@ -119,7 +133,8 @@ def show_options(function: Callable[..., Any]) -> None:
         )
         for name, option in options.items()
     ]
-    function.__signature__ = signature.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+    shown = signature.replace(parameters=[*kept.values(), *more])
+    function.__signature__ = shown  # type: ignore[attr-defined]
     about = inspect.getdoc(function) or ""
     function.__doc__ = f"{about}\n\n" + "\n".join(_lines(options.values()))
 

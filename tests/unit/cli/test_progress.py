@@ -2,10 +2,8 @@
 
 import time
 
-import pytest
-
 from graphfm.cli.output import set_verbosity
-from graphfm.cli.progress import ProgressLines, duration
+from graphfm.cli.progress import ProgressLines
 from graphfm.training.callbacks import EpochRecord
 from graphfm.training.settings import Training
 
@@ -71,10 +69,3 @@ def test_quiet_says_nothing(capsys):
     finally:
         set_verbosity()
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (99, "99 s"), (130, "2 min"), (12_000, "3 h 20 min")]
-)
-def test_durations_are_read_at_a_glance(seconds, text):
-    assert duration(seconds) == text

@@ -12,9 +12,9 @@ import torch
 from graphfm.experiments.bench.case import Case
 from graphfm.experiments.bench.machine import Machine
 from graphfm.experiments.bench.report import bench_table
-from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, measure, reason
+from graphfm.experiments.bench.turns import CAUGHT, REPEATS, Graphs, free_memory, measure
 from graphfm.experiments.cell import Cell
-from graphfm.experiments.outcome import FAILED, FINISHED, Outcome
+from graphfm.experiments.outcome import FAILED, FINISHED, Outcome, reason
 from graphfm.experiments.runner import Observer, run_cells
 from graphfm.experiments.store import MemoryStore, Store, memory_store
 from graphfm.experiments.tables import write_tables

@@ -15,7 +15,7 @@ from graphfm.experiments.bench.floor import Reach, step_bytes
 from graphfm.experiments.bench.machine import Machine
 from graphfm.experiments.bench.measurement import Measurement, Side
 from graphfm.experiments.bench.meter import EpochCost, timed_epoch
-from graphfm.memory import is_out_of_memory
+from graphfm.experiments.outcome import reason
 
 WARM_UP = 2  # epochs; a smaller last batch is captured in the second
 REPEATS = 7
@@ -119,10 +119,3 @@ def free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def reason(error: BaseException) -> str:
-    """An error as one line."""
-    if is_out_of_memory(error):
-        return "there is not enough memory"
-    return " ".join(str(error).split()) or type(error).__name__

@@ -59,7 +59,7 @@ class Plan:
         An option goes to every method that takes it; `own` has those of single methods, such as
         `{"graphsage": {"fanout": (2, 2)}}`.
         """
-        chosen = _methods(methods)
+        chosen = choose_methods(methods)
         own = own or {}
         for name in own.keys() - {method.name for method in chosen}:
             names = ", ".join(method.name for method in chosen)
@@ -128,7 +128,8 @@ class Plan:
         }
 
 
-def _methods(methods: str | Sequence[MethodLike]) -> list[Named]:
+def choose_methods(methods: str | Sequence[MethodLike]) -> list[Named]:
+    """The methods of a comparison, each once; "all" are those of this package."""
     given = methods.split(",") if isinstance(methods, str) else list(methods)
     if given == ["all"]:
         given = list(METHODS)
