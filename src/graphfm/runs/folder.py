@@ -155,7 +155,7 @@ def identity_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def _warn_of_changes(run: Run, config: Mapping[str, Any]) -> None:
     """Warn of own code, versions and threads that are not those of the run's start."""
     for what, digest in run.digests().items():
-        if config.get(f"{what}_digest") != digest:
+        if config.get(f"{what}_digest", digest) != digest:
             name = getattr(run, what)
             log.warning("%s has changed since the run began, which continues with the new", name)
     before = config.get("versions")

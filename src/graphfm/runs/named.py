@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from graphfm.backbones import BACKBONES
@@ -42,9 +43,9 @@ class Named:
         """True for code that is not part of this package."""
         return ":" in self.name or self.name.startswith(OBJECT)
 
-    @property
+    @cached_property
     def digest(self) -> str | None:
-        """A hash of the user's own code, to tell when it was changed; None for ours."""
+        """A hash of the user's own code as it is at the start; None for ours."""
         if self.code is None or not self.is_own:
             return None
         if not isinstance(self.code, Method):

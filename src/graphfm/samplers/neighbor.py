@@ -10,7 +10,7 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels.neighbor_pick import pick, pick_distinct
+from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain, uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
 from graphfm.step_plan import IN_PLACE, StepPlan
@@ -118,7 +118,7 @@ class NeighborSampler(SeedSampler):
         """The block of a layer whose shapes depend on the nodes that are picked."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
-            picks = pick(dst_ids, salt, fanout, where)
+            picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
             src_ids = picks.src_ids
             edges = self._side_by_side(picks.weight, dst_ids.numel(), fanout)
         else:

@@ -29,6 +29,13 @@ def test_changed_code_is_trained_again_in_a_comparison(mine):
     assert set(after.values()) & set(before.values()) == {before["full"]}
 
 
+def test_code_that_changes_while_a_comparison_runs_loses_no_row(mine):
+    plan = Plan.make(methods=[mine.smoothed, "full"], seeds=2, device="cpu")
+    before = [cell.key for cell in plan.cells]
+    change(mine)
+    assert [cell.key for cell in plan.cells] == before
+
+
 def test_a_comparison_keeps_what_the_code_was(make_graph, name, tmp_path):
     make_graph(num_nodes=40).save(tmp_path / "g.npz")
     for done in (0, 1):

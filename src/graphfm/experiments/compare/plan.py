@@ -13,6 +13,7 @@ from graphfm.experiments.compare.row import Entry, Row
 from graphfm.experiments.compare.sweep import Sweep, Value, as_words
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
+from graphfm.options import options_in
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.options import refusal
 from graphfm.runs.provenance import machine, versions
@@ -152,9 +153,8 @@ def _shared(
     network = choose_backbone(backbone or "sage")
     of_methods = {name for method in methods for name in method.options}
     common = {n: v for n, v in options.items() if n not in of_methods}
-    for name in options:
-        if not any(_takes(method, network, name) for method in methods):
-            raise InputError(refusal(name, network, *methods))
+    for name in options.keys() - of_methods - network.options.keys() - options_in(Training).keys():
+        raise InputError(refusal(name, network, *methods))
     return Run.make(backbone=backbone, **place, **common)
 
 
