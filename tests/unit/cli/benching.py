@@ -1,13 +1,7 @@
 """graphfm bench in this process, with cases that take seconds."""
 
-import io
-import sys
-from contextlib import redirect_stderr, redirect_stdout
-
-import pytest
-
-from graphfm.cli import main
 from graphfm.experiments.bench.case import Case
+from tests.unit.cli.commands import graphfm
 
 SMALL = "synthetic:small:0.02"
 SAGE = {"layers": 2, "hidden": 8, "dropout": 0.0, "batch_size": 32, "fanout": (2, 2)}
@@ -22,12 +16,6 @@ TINY = (
 BROKEN = Case(name="broken", dataset=SMALL, options={"method": "gas", "parts": 999}, device="cpu")
 
 
-def bench(*arguments: str) -> tuple[int, str, str]:
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["graphfm", "bench", *arguments]
-    try:
-        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-            main()
-    finally:
-        sys.argv = before
-    return end.value.code, out.getvalue(), err.getvalue()
+def bench(*arguments) -> tuple[int, str, str]:
+    ended = graphfm("bench", *arguments)
+    return ended.code, ended.out, ended.err

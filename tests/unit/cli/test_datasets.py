@@ -1,40 +1,18 @@
 """graphfm datasets: what is listed, fetched and checked, and how it is refused."""
 
-import io
 import json
-import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphfm.cli import main
 from graphfm.data.datasets import DATASETS
 from graphfm.data.sources import catalog
 from graphfm.data.sources import fetch as fetching
 from graphfm.data.sources.catalog import CATALOG, Statistics
 from graphfm.data.sources.download import Unreachable
-
-
-@dataclass
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
-def graphfm(*arguments) -> Ended:
-    """Run a command in this process."""
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["graphfm", *map(str, arguments)]
-    try:
-        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-            main()
-    finally:
-        sys.argv = before
-    return Ended(end.value.code, out.getvalue(), err.getvalue())
+from tests.unit.cli.commands import graphfm
 
 
 @pytest.fixture(autouse=True)

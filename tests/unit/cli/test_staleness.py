@@ -1,16 +1,13 @@
 """graphfm staleness: the table, its JSON, and what it refuses."""
 
-import io
 import json
 import re
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
-from graphfm.cli import main
 from graphfm.experiments.child import train_cell
 from graphfm.experiments.outcome import FAILED, Outcome
+from tests.unit.cli.commands import graphfm
 
 SMALL = ("--dataset", "synthetic:small:0.05", "--device", "cpu", "--hidden", "8")
 FEW = (*SMALL, "--parts", "4", "--parts-per-batch", "2", "--epochs", "3")
@@ -39,15 +36,9 @@ def run_here(cell, fingerprint, scratch):
     )
 
 
-def staleness(*arguments: str) -> tuple[int, str, str]:
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["graphfm", "staleness", *arguments]
-    try:
-        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-            main()
-    finally:
-        sys.argv = before
-    return end.value.code, out.getvalue(), err.getvalue()
+def staleness(*arguments) -> tuple[int, str, str]:
+    ended = graphfm("staleness", *arguments)
+    return ended.code, ended.out, ended.err
 
 
 def test_the_table_lists_every_method_in_aligned_columns():
