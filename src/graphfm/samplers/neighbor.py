@@ -118,6 +118,7 @@ class NeighborSampler(SeedSampler):
         """The block of a layer whose shapes depend on the nodes that are picked."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
+            # Not `pick`: its kernel's weights differ in their last bits.
             picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
             src_ids = picks.src_ids
             edges = self._side_by_side(picks.weight, dst_ids.numel(), fanout)
