@@ -19,6 +19,7 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import SCORE
+from graphfm.experiments.curve import CurveRecord
 from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome, reason
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
 from graphfm.runs.memory_plan import TooLarge
@@ -54,25 +55,27 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
         if not isinstance(error, InputError):
             traceback.print_exc()
         return Outcome(status=BROKEN, error=reason(error))
+    curve = CurveRecord()
     try:
         with _warnings() as warnings:
             trainer = _build(run, request["fingerprint"])
             if isinstance(trainer, Outcome):
                 return trainer
-            return _fit(trainer, request.get("measure", SCORE), warnings)
+            return _fit(trainer, request.get("measure", SCORE), curve, warnings)
     except Exception as error:
         if not isinstance(error, InputError):  # an InputError here comes of training itself
             traceback.print_exc()
         status = BROKEN if isinstance(error, ImportError) else FAILED
-        return Outcome(status=status, error=reason(error))
+        return Outcome(status=status, error=reason(error), curve=curve.to_json())
 
 
-def _fit(trainer: Trainer, measure: str, warnings: list[str]) -> Outcome:
+def _fit(trainer: Trainer, measure: str, curve: CurveRecord, warnings: list[str]) -> Outcome:
     record = StalenessRecord(trainer) if measure == STALENESS else None
-    score = fit(trainer, [] if record is None else [record])
+    score = fit(trainer, [curve] if record is None else [curve, record])
     return Outcome(
         status=FINISHED,
         score=score,
+        curve=curve.to_json(),
         warning=next(iter(warnings), None),
         measured=None if record is None else record.to_json(),
     )
