@@ -118,8 +118,9 @@ def compare(
     command continues where an earlier one ended; a finished training is not run twice. More
     methods, seeds or values may be added later, in the same folder. A setting goes to every method
     that takes it, and its value has to suit all of them; otherwise give it to single methods with
-    --set. The time to the best epoch includes preparation, not evaluation. Exit code 1: a training
-    failed.
+    --set. The table lists every setting in which rows differ, and differences of test scores from
+    the row that is best on validation. The time to the best epoch includes preparation, not
+    evaluation. Exit code 1: a training failed.
     """
     with importable(os.getcwd() if ":" in methods + backbone else None):
         chosen, network = choose_methods(methods), choose_backbone(backbone)

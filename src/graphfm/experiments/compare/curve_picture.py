@@ -27,10 +27,10 @@ def draw_curves(rows: Sequence[Row], title: str, path: Path) -> None:
     axes = figure.subplots()
     ends = list[float]()
     for (method, found), (color, _) in zip(by_method(rows).items(), styles(), strict=False):
-        row = best_on_validation(found)
-        seeds = [] if row is None else seed_curves(row)
-        if row is None or not seeds:
+        row = best_on_validation([one for one in found if any(one.curves)])
+        if row is None:  # it is of an older version
             continue
+        seeds = seed_curves(row)
         for points in seeds:
             axes.plot(*_xy(points), color=color, linewidth=0.6, alpha=0.35)
         mean = mean_curve(seeds)
@@ -46,8 +46,8 @@ def draw_curves(rows: Sequence[Row], title: str, path: Path) -> None:
 
 
 def seed_curves(row: Row) -> list[Points]:
-    """The curves of a row's seeds; those of older versions have none."""
-    found = zip(row.curves, row.scores, strict=True) if row.curves else ()
+    """The curves of a row's seeds; trainings of older versions have none."""
+    found = zip(row.curves, row.scores, strict=True)
     return [points_of(curve, score.prepare_seconds) for curve, score in found if curve]
 
 

@@ -137,3 +137,11 @@ def test_of_a_sweep_the_curves_of_the_best_value_are_drawn(tmp_path, make_score,
     rows = [curve_row(make_score, val, parts=parts) for val, parts in ((0.5, 2), (0.6, 4))]
     draw_curves(rows, "title", tmp_path / "c.png")
     assert [line["label"] for line in drawn if "label" in line] == ["gas, parts 4"]
+
+
+def test_trainings_of_older_versions_have_no_curves(tmp_path, make_score, drawn):
+    best = curve_row(make_score, 0.9, curves=(None, None), parts=2)
+    mixed = curve_row(make_score, 0.5, curves=(None, CURVES[1]), parts=4)
+    draw_curves([best, mixed], "title", tmp_path / "c.png")
+    seed, mean = drawn
+    assert (mean["label"], mean["y"]) == ("gas, parts 4", seed["y"])
