@@ -167,7 +167,7 @@ def compare(
     seeds: int = 3,
     budget_epochs: int | None = None,
     budget_seconds: float | None = None,
-    patience: int = 10,
+    patience: int | None = None,
     sweep: Sweep | Sequence[Sweep] | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
     device: str = "auto",

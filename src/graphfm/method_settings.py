@@ -38,6 +38,12 @@ StartWithFeatures = Annotated[
     Literal["fresh", "zero", "features"], Setting("What a node's history begins as.")
 ]
 WholeGradient = Annotated[bool, Setting("Do not scale the gradients of neighbours by beta.")]
+CorrectLag = Annotated[
+    bool, Setting("Move a node's average along with the neighbours that it samples.")
+]
+DropAverage = Annotated[
+    bool, Setting("Give the average the dropout that the neighbours behind it would have.")
+]
 Partial = Annotated[
     Literal["rescaled", "sum"],
     Setting("How to use the part of a neighbour's neighbourhood that a batch sees."),

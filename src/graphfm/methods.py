@@ -14,6 +14,7 @@ from graphfm.estimators.control_variate import ControlVariate
 from graphfm.estimators.exact import Exact
 from graphfm.estimators.halo_difference import HaloDifference
 from graphfm.estimators.halo_history import HaloHistory
+from graphfm.method_forms import published_form, trains_with
 from graphfm.samplers.base import Sampler
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.full import FullSampler
@@ -40,6 +41,7 @@ class Method:
             )
 
 
+@trains_with(lr=0.005, epochs=400)
 def full() -> Method:
     """Full batch: every node and edge at every step. Exact, and limited by memory."""
     return Method(FullSampler())
@@ -50,19 +52,27 @@ def graphsage(*, fanout: setting.Fanout = (5,), batch_size: setting.BatchSize = 
     return Method(NeighborSampler(fanout=fanout, batch_size=batch_size))
 
 
+@trains_with(lr=0.002, dropout=0.4, epochs=150)
+@published_form(
+    beta=(0.9,), start="zero", whole_gradient=False, correct_lag=False, drop_average=False,
+    exact_first_hop=False,
+)  # fmt: skip
 def graphfm_ib(
     *,
     fanout: setting.Fanout = (1,),
     batch_size: setting.BatchSize = 512,
-    beta: setting.Beta = (0.7,),
+    beta: setting.Beta = (0.1,),
     start: setting.StartWithFeatures = "fresh",
-    whole_gradient: setting.WholeGradient = False,
+    whole_gradient: setting.WholeGradient = True,
+    correct_lag: setting.CorrectLag = True,
+    drop_average: setting.DropAverage = True,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
     estimator = AggregateMomentum(
-        beta=beta, start=start, whole_gradient=whole_gradient, exact_first_hop=exact_first_hop
-    )
+        beta=beta, start=start, whole_gradient=whole_gradient, correct_lag=correct_lag,
+        drop_average=drop_average, exact_first_hop=exact_first_hop,
+    )  # fmt: skip
     return Method(NeighborSampler(fanout=fanout, batch_size=batch_size), estimator)
 
 
@@ -77,6 +87,7 @@ def vr_gcn(
     return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
 
 
+@trains_with(dropout=0.3)
 def fastgcn(
     *, nodes_per_layer: setting.NodesPerLayer = (2000,), batch_size: setting.BatchSize = 512
 ) -> Method:
@@ -84,6 +95,7 @@ def fastgcn(
     return Method(LayerSampler(nodes_per_layer=nodes_per_layer, batch_size=batch_size))
 
 
+@trains_with(dropout=0.3)
 def ladies(
     *,
     nodes_per_layer: setting.NodesPerLayer = (1000,),
@@ -91,14 +103,11 @@ def ladies(
     normalize_rows: setting.NormalizeRows = True,
 ) -> Method:
     """LADIES: nodes drawn for each layer among the neighbours of the layer above."""
-    return Method(
-        LayerSampler(
-            nodes_per_layer=nodes_per_layer,
-            batch_size=batch_size,
-            dependent=True,
-            normalize_rows=normalize_rows,
-        )
-    )
+    sampler = LayerSampler(
+        nodes_per_layer=nodes_per_layer, batch_size=batch_size, dependent=True,
+        normalize_rows=normalize_rows,
+    )  # fmt: skip
+    return Method(sampler)
 
 
 def mvs_gcn(
@@ -114,6 +123,7 @@ def mvs_gcn(
     return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
 
 
+@trains_with(dropout=0.3)
 def graphsaint(
     *,
     subgraph: setting.SaintSubgraph = "walk",
@@ -143,10 +153,11 @@ def shadow(
     )
 
 
+@trains_with(epochs=200)
 def cluster_gcn(
     *,
-    parts: setting.Parts = 24,
-    parts_per_batch: setting.PartsPerBatch = 4,
+    parts: setting.Parts = 200,
+    parts_per_batch: setting.PartsPerBatch = 20,
     partition: setting.Partition = "metis",
 ) -> Method:
     """Cluster-GCN: parts of the graph, without their edges to the rest."""
@@ -155,10 +166,12 @@ def cluster_gcn(
     )
 
 
+@trains_with(epochs=200)
+@published_form(exact_first_hop=False)
 def gas(
     *,
-    parts: setting.Parts = 24,
-    parts_per_batch: setting.PartsPerBatch = 4,
+    parts: setting.Parts = 200,
+    parts_per_batch: setting.PartsPerBatch = 20,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
     compensate: setting.Compensate = False,
@@ -167,19 +180,18 @@ def gas(
     """GNNAutoScale: parts of the graph; neighbours outside are read from histories."""
     estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
     sampler = ClusterSampler(
-        parts=parts,
-        parts_per_batch=parts_per_batch,
-        how=partition,
-        edge_drop=edge_drop,
+        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop,
         edges_back=compensate,
-    )
+    )  # fmt: skip
     return Method(sampler, estimator)
 
 
+@trains_with(epochs=200)
+@published_form(start="zero", partial="sum", exact_first_hop=False)
 def graphfm_ob(
     *,
-    parts: setting.Parts = 24,
-    parts_per_batch: setting.PartsPerBatch = 4,
+    parts: setting.Parts = 200,
+    parts_per_batch: setting.PartsPerBatch = 20,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
     beta: setting.Beta = (0.3,),
@@ -191,23 +203,20 @@ def graphfm_ob(
 ) -> Method:
     """GraphFM-OB: GNNAutoScale, where a batch also updates the histories of its neighbours."""
     estimator = HaloHistory(
-        beta=beta,
-        partial=partial,
-        threshold=threshold,
-        start=start,
-        compensate=compensate,
+        beta=beta, partial=partial, threshold=threshold, start=start, compensate=compensate,
         exact_first_hop=exact_first_hop,
-    )
+    )  # fmt: skip
     sampler = ClusterSampler(
         parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop
     )
     return Method(sampler, estimator)
 
 
+@trains_with(epochs=200)
 def graphfm_delta(
     *,
-    parts: setting.Parts = 24,
-    parts_per_batch: setting.PartsPerBatch = 4,
+    parts: setting.Parts = 200,
+    parts_per_batch: setting.PartsPerBatch = 20,
     partition: setting.Partition = "metis",
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
@@ -224,25 +233,16 @@ def sign(*, batch_size: setting.BatchSize = 512) -> Method:
     return Method(RowSampler(batch_size=batch_size))
 
 
+@trains_with(lr=0.01)
 def sgc(*, batch_size: setting.BatchSize = 512) -> Method:
     """SGC: features are carried over all hops once. It has its own network (sgc)."""
     return Method(RowSampler(batch_size=batch_size))
 
 
 METHODS: Mapping[str, Callable[..., Method]] = {
-    "full": full,
-    "graphsage": graphsage,
-    "graphfm-ib": graphfm_ib,
-    "vr-gcn": vr_gcn,
-    "fastgcn": fastgcn,
-    "ladies": ladies,
-    "mvs-gcn": mvs_gcn,
-    "graphsaint": graphsaint,
-    "shadow": shadow,
-    "cluster-gcn": cluster_gcn,
-    "gas": gas,
-    "graphfm-ob": graphfm_ob,
-    "graphfm-delta": graphfm_delta,
-    "sign": sign,
-    "sgc": sgc,
-}
+    method.__name__.replace("_", "-"): method
+    for method in (
+        full, graphsage, graphfm_ib, vr_gcn, fastgcn, ladies, mvs_gcn, graphsaint, shadow,
+        cluster_gcn, gas, graphfm_ob, graphfm_delta, sign, sgc,
+    )
+}  # fmt: skip

@@ -39,7 +39,7 @@ class DepthSettings:
 class HiddenSettings(DepthSettings):
     """The settings of a backbone with hidden rows."""
 
-    hidden: Annotated[int, Setting("Width of hidden rows.", most=1 << 20)] = 128
+    hidden: Annotated[int, Setting("Width of hidden rows.", most=1 << 20)] = 256
     dropout: Annotated[float, Setting("Share of hidden values dropped in training.")] = 0.5
     dropout_input: Annotated[bool, Setting("Drop input features too, not only hidden rows.")] = (
         False

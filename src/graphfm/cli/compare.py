@@ -44,7 +44,9 @@ Methods = Annotated[
     ),
 ]
 Seeds = Annotated[int, option("Trainings of each method.", "N")]
-Epochs = Annotated[int | None, option("Most epochs of each training.", "N", default="100")]
+Epochs = Annotated[
+    int | None, option("Most epochs of each training.", "N", default="each method's own")
+]
 Out = Annotated[
     Path | None,
     option("Folder of the comparison.", "FOLDER", default="runs/compare-DATASET-BACKBONE"),
@@ -68,7 +70,13 @@ Sweeps = Annotated[
 ]
 Seconds = Annotated[float | None, option("Or: most seconds of each training.", "X", panel=MORE)]
 Patience = Annotated[
-    int, option("Stop after so many epochs without a better score; 0 never.", "N", panel=MORE)
+    int | None,
+    option(
+        "Stop after so many epochs without a better score; 0 never.",
+        "N",
+        default="as in train",
+        panel=MORE,
+    ),
 ]
 Columns = Annotated[
     str | None,
@@ -107,7 +115,7 @@ def compare(
     settings_of: Settings = None,
     sweep: Sweeps = None,
     budget_seconds: Seconds = None,
-    patience: Patience = 10,
+    patience: Patience = None,
     columns: Columns = None,
     json: Json = False,
     **settings: Any,

@@ -11,11 +11,11 @@ from torch import Tensor
 from graphfm.batch import Block, Rows
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
-from graphfm.estimators.layer_step import LayerStep, Setup
+from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
 from graphfm.kernels import fused_aggregate
-from graphfm.kernels.fused_aggregate import Combined, Momentum
+from graphfm.kernels.fused_aggregate import Combined, Momentum, Noise
 from graphfm.layer import GraphLayer
-from graphfm.tables.base import TableSpec
+from graphfm.tables.base import NodeTable, TableSpec
 
 STARTS = ("fresh", "zero", "features")
 
@@ -25,8 +25,14 @@ class AggregateMomentum(Estimator):
     """h~ = (1 - beta) h~ + beta A^(h), and the layer continues with h~ (Algorithm 1, equation 5).
 
     A^(h) is the sampled aggregate and h~ the history. The gradient flows through A^(h) alone, so it
-    is beta times that of an exact aggregate; `whole_gradient` (ours) does not scale it down. A^ is
-    unbiased for linear aggregators only; a maximum or a standard deviation is averaged as sampled.
+    is beta times that of an exact aggregate. A^ is unbiased for linear aggregators only; a maximum
+    or a standard deviation is averaged as sampled. Three settings are ours (docs/momentum.md):
+
+    - `whole_gradient` does not scale the gradient down.
+    - `correct_lag` keeps the row h' with which each node was last seen as a neighbour, and moves
+      the history along with the rows it averages: h~ = (1 - beta) (h~ + A^(h - h')) + beta A^(h).
+    - `drop_average` gives the average the dropout that the rows behind it would have: the mean of d
+      rows with dropout p has the noise of one row with dropout r / (1 + r), r = p / (1 - p) / d.
 
     With `start="fresh"`, beta at a node's t-th visit is beta / (1 - (1 - beta)^t): the first visit
     takes the fresh value whole, and the zeros that the history was allocated with never count.
@@ -40,16 +46,28 @@ class AggregateMomentum(Estimator):
     history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
-    whole_gradient: bool = False
+    whole_gradient: bool = True
+    correct_lag: bool = True
+    drop_average: bool = True
     exact_first_hop: bool = True
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
         if self.start not in STARTS:
             raise InputError(f"start is {self.start}; expected one of {', '.join(STARTS)}")
+        if self.correct_lag and not self.whole_gradient:
+            raise InputError(
+                "correct_lag needs the whole gradient; leave out one of no-whole-gradient and "
+                "correct-lag"
+            )
+
+    @property
+    def records_first(self) -> bool:  # type: ignore[override]
+        """With dropout, the recording pass moves the histories, and the next pass reads them."""
+        return self.correct_lag
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
-        per_layer("beta", self.beta, len(layers))
+        betas = per_layer("beta", self.beta, len(layers))
         if self.start == "features" and layers and layers[0].agg_width % layers[0].in_width:
             raise InputError(
                 "start is features, but this network's aggregates are not as wide as its features; "
@@ -60,9 +78,14 @@ class AggregateMomentum(Estimator):
             f"aggregate.{d}": TableSpec(width=layers[d].agg_width, seeds_only=d == last)
             for d in range(first, len(layers))
         }
-        return tables | {
+        tables |= {
             f"visits.{d}": TableSpec(width=1, exact=True, seeds_only=d == last)
             for d in range(first, len(layers))
+        }
+        return tables | {
+            f"inputs.{d}": TableSpec(width=layers[d].in_width, unwritten=math.nan)
+            for d in range(first, len(layers))
+            if self.correct_lag and betas[d] < 1
         }
 
     def prepare(self, setup: Setup) -> None:
@@ -72,6 +95,7 @@ class AggregateMomentum(Estimator):
         depths = range(setup.first, len(layers))
         self.histories = {d: tables[f"aggregate.{d}"] for d in depths}
         self.visits = {d: tables[f"visits.{d}"] for d in depths}
+        self.inputs = {d: tables[f"inputs.{d}"] for d in depths if f"inputs.{d}" in tables}
         self.repeats = layers[0].agg_width // layers[0].in_width if layers else 1
 
     def begin(self, encoded: Callable[[], Tensor]) -> None:
@@ -91,11 +115,16 @@ class AggregateMomentum(Estimator):
     def aggregate(self, step: LayerStep) -> Tensor:
         ids, beta = step.block.dst_ids, self.betas[step.depth]
         past, visits = self.histories[step.depth].pull(ids), self.visits[step.depth].pull(ids)
-        if self.start == "fresh" and 0 < beta < 1:  # expm1 and log1p are exact for small beta too
+        fresh, moved = step.layer.aggregate(step.h, step.block).float(), step.forward.recorded
+        if self.start == "fresh" and 0 < beta < 1 and not moved:
+            # expm1 and log1p are exact for small beta too
             share = beta / -torch.expm1((visits + 1) * math.log1p(-beta))
         else:
             share = torch.full_like(visits, beta)
-        fresh = step.layer.aggregate(step.h, step.block).float()
+        if not moved and (inputs := self._inputs_of(step.depth, step.block)) is not None:
+            past = past + self._change(step, fresh, inputs) * (visits > 0)
+        if noise := self._noise(step.depth, step.layer, step.forward):
+            past = past * noise.factors(torch.rand_like(past), step.block.degree)
         blended = torch.lerp(past, fresh, share.expand_as(fresh))
         if self.whole_gradient:
             return blended.detach() + (fresh - fresh.detach())
@@ -107,24 +136,51 @@ class AggregateMomentum(Estimator):
             count = visits.pull(ids) + 1
             self.histories[step.depth].push(ids, agg)
             visits.push(ids, count)
+            if (inputs := self._inputs_of(step.depth, step.block)) is not None:
+                inputs.push(step.block.src_ids, step.h)
+
+    @torch.no_grad()
+    def _change(self, step: LayerStep, fresh: Tensor, inputs: NodeTable) -> Tensor:
+        """How much the sampled aggregate has changed since its rows were last seen."""
+        past = inputs.pull(step.block.src_ids)
+        past = torch.where(past.isnan(), step.h.float(), past)  # never seen: no change
+        return fresh - step.layer.aggregate(past, step.block).float()
+
+    def _inputs_of(self, depth: int, block: Block) -> NodeTable | None:
+        """The rows that the sources of a block were last seen with, if they are needed."""
+        return None if block.place is not None else self.inputs.get(depth)  # raw features stay
+
+    def _noise(self, depth: int, layer: GraphLayer, forward: ForwardPass) -> Noise | None:
+        """The dropout of the average, in the pass that computes the gradient."""
+        p = layer.dropout.p if layer.dropout.training else 0.0
+        if not self.drop_average or forward.records or p == 0 or self.betas[depth] == 1:
+            return None
+        return Noise(p / (1 - p))
 
     def first_layer_ahead(self, exact_first_hop: bool) -> bool:
         return self.can_fuse() and exact_first_hop
 
     def combine(
-        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, forward: ForwardPass
     ) -> Combined:
-        momentum = self._momentum(depth)
+        momentum = self._momentum(depth, layer, block, h, forward)
         combined = fused_aggregate.combine(
             h, block, join=layer.joins, known=self._known(depth), momentum=momentum
         )
-        if momentum is not None and records:
-            fused_aggregate.keep(combined, block.dst_ids, momentum)
+        if momentum is not None and forward.records:
+            fused_aggregate.keep(combined, block, h, momentum)
         return combined
 
-    def _momentum(self, depth: int) -> Momentum | None:
+    def _momentum(
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, forward: ForwardPass
+    ) -> Momentum | None:
         if depth not in self.histories:
             return None
+        inputs = None
+        if isinstance(h, Tensor) and not forward.recorded and depth in self.inputs:
+            resident = self.inputs[depth].resident
+            assert resident is not None
+            inputs = resident.rows
         history, visits = self.histories[depth].resident, self.visits[depth].resident
         assert history is not None  # the plan fuses layers only with tables on the device
         assert visits is not None
@@ -133,6 +189,8 @@ class AggregateMomentum(Estimator):
             visits=visits.rows,
             place=history.place,
             beta=self.betas[depth],
-            fresh=self.start == "fresh",
+            fresh=self.start == "fresh" and not forward.recorded,
             whole_gradient=self.whole_gradient,
+            inputs=inputs,
+            noise=self._noise(depth, layer, forward),
         )

@@ -30,7 +30,7 @@ class Estimator:
     keeps_history: ClassVar[bool] = False
     history_of: ClassVar[str] = "output"  # or "input" or "aggregate": what histories hold
     # With dropout, histories are written by a second pass; True if that pass runs first.
-    records_first: ClassVar[bool] = False
+    records_first: bool = False
     shares_dropout: ClassVar[bool] = False  # past rows get the same dropout mask as fresh rows
     # True if a step may be replayed as a CUDA graph: no hook depends on Python values that change.
     capturable: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class Estimator:
         """Write histories. This must not change `out`."""
 
     def combine(
-        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, forward: ForwardPass
     ) -> Combined:
         """Do the work of `aggregate` and `record` with fused kernels, on a fixed fan-out."""
         raise AssertionError(f"{type(self).__name__} has no fused kernel")
@@ -190,10 +190,7 @@ class Estimator:
         h0: Tensor | None,
         forward: ForwardPass,
     ) -> Tensor:
-        if isinstance(h, Combined):
-            combined = h
-        else:
-            combined = self.combine(depth, layer, block, h, forward.records)
+        combined = h if isinstance(h, Combined) else self.combine(depth, layer, block, h, forward)
         agg, joined = combined.rows, None
         if layer.joins:
             joined = agg

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from graphfm.batch import Block, Rows
 from graphfm.estimators.base import Estimator
+from graphfm.estimators.layer_step import ForwardPass
 from graphfm.kernels import fused_aggregate
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
@@ -20,6 +21,6 @@ class Exact(Estimator):
         return self.can_fuse()
 
     def combine(
-        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, records: bool
+        self, depth: int, layer: GraphLayer, block: Block, h: Tensor | Rows, forward: ForwardPass
     ) -> Combined:
         return fused_aggregate.combine(h, block, join=layer.joins, known=self._known(depth))

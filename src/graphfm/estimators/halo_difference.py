@@ -33,7 +33,7 @@ class HaloDifference(Estimator):
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
     keeps_history: ClassVar[bool] = True
-    records_first: ClassVar[bool] = True
+    records_first = True
     capturable: ClassVar[bool] = True
     compensate: bool = False
     exact_first_hop: bool = True

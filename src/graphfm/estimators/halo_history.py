@@ -49,7 +49,7 @@ class HaloHistory(Estimator):
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
     keeps_history: ClassVar[bool] = True
-    records_first: ClassVar[bool] = True
+    records_first = True
     capturable: ClassVar[bool] = True
     beta: tuple[float, ...] = (0.0,)  # one per hidden layer, or one for all; 0 is GNNAutoScale
     partial: str = "rescaled"

@@ -34,6 +34,7 @@ class ForwardPass:
     """What one forward pass over a batch is for."""
 
     records: bool = True  # the pass writes histories
+    recorded: bool = False  # an earlier pass of this step has written them
     loss_weight: Tensor | float = 1.0  # number of nodes that the batch's loss averages over
     # Terms that gradient compensation adds to the loss, gathered layer by layer.
     compensation: list[Tensor] = field(default_factory=list)

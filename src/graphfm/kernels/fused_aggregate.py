@@ -17,9 +17,21 @@ from torch import Tensor
 from graphfm.batch import Block, Rows
 from graphfm.kernels import backend, side_stream
 from graphfm.kernels.sparse_sum import weighted_sum
-from graphfm.kernels.table_write import columns_of, given_or, put_rows_plain
+from graphfm.kernels.table_write import columns_of, given_or, put_rows, put_rows_plain
 
 MOST_FANOUT = 64  # the kernels unroll the loop over it
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Dropout of an average of rows, as strong as dropout of the rows would be."""
+
+    odds: float  # p / (1 - p) for a dropout of p
+
+    def factors(self, uniform: Tensor, degree: Tensor) -> Tensor:
+        """[num_dst, width] what to multiply each number by: 0, or so that the mean stays."""
+        kept = 1 / (1 + self.odds / degree.clamp(min=1).unsqueeze(1))
+        return (uniform < kept) / kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,8 @@ class Momentum:
     beta: float
     fresh: bool  # the first visit takes all (visit-count correction)
     whole_gradient: bool
+    inputs: Tensor | None = None  # [num_nodes + 1, width] rows as last seen, NaN: never
+    noise: Noise | None = None
 
     @property
     def corrects(self) -> bool:
@@ -99,41 +113,56 @@ def combine_plain(
     out = weighted_sum(h, block) if known is None else known[block.dst_ids].float()
     seen = None
     if momentum is not None:
-        out, seen = _blended(out, block.dst_ids, momentum)
+        out, seen = _blended(out, h, block, momentum)
         dtype = torch.float32
     joined = torch.cat([out, block.own(h)], dim=1) if join else out
     return Combined(joined.to(dtype), h.size(1), seen)
 
 
-def _blended(fresh: Tensor, ids: Tensor, momentum: Momentum) -> tuple[Tensor, Tensor]:
+def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tuple[Tensor, Tensor]:
     """Move a history towards fresh aggregates; return that, and the visits with this one."""
-    row, beta = momentum.rows_of(ids), momentum.beta
+    row, beta = momentum.rows_of(block.dst_ids), momentum.beta
     seen = momentum.visits.index_select(0, row) + 1
     share = torch.full_like(seen, beta)
     if momentum.corrects:
         share = beta / -torch.expm1(seen * math.log1p(-beta))
     past = momentum.past.index_select(0, row).float()
+    if momentum.inputs is not None:
+        change = h.detach() - momentum.inputs.index_select(0, block.src_ids)
+        change = torch.where(change.isnan(), 0.0, change)
+        past = past + weighted_sum(change, block) * (seen > 1)
+    if momentum.noise is not None:
+        past = past * momentum.noise.factors(torch.rand_like(past), block.degree)
     out = torch.lerp(past, fresh, share.expand_as(fresh))
     if momentum.whole_gradient:
         out = out.detach() + (fresh - fresh.detach())
     return out, seen.squeeze(1)
 
 
-def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
-    """Write the aggregates and the visits of some nodes to their history."""
+def keep(combined: Combined, block: Block, h: Tensor | Rows, momentum: Momentum) -> None:
+    """Write the targets' aggregates and visits to their history, and the rows of all sources."""
     assert combined.seen is not None
+    ids = block.dst_ids
     if not backend.available(ids.device):
-        keep_plain(combined, ids, momentum)
+        keep_plain(combined, block, h, momentum)
         return
     rows = combined.rows.detach()
     with side_stream.beside(side_stream.current(), rows, ids, combined.seen):
         _launch_keep(rows, combined.width, ids, combined.seen, momentum)
+    if momentum.inputs is not None:
+        assert isinstance(h, Tensor)
+        h = h.detach()
+        with side_stream.beside(side_stream.current(), h, block.src_ids):
+            put_rows(momentum.inputs, block.src_ids, h)
 
 
-def keep_plain(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
+def keep_plain(combined: Combined, block: Block, h: Tensor | Rows, momentum: Momentum) -> None:
     """`keep` in plain PyTorch."""
     assert combined.seen is not None
-    row = momentum.rows_of(ids)
+    if momentum.inputs is not None:
+        assert isinstance(h, Tensor)
+        put_rows_plain(momentum.inputs, block.src_ids, h.detach())
+    row = momentum.rows_of(block.dst_ids)
     put_rows_plain(momentum.past, row, combined.rows.detach()[:, : combined.width])
     put_rows_plain(momentum.visits, row, combined.seen.unsqueeze(1))
     momentum.past[-1], momentum.visits[-1] = 0, 0  # nodes without a row leave no trace
@@ -203,6 +232,9 @@ def _launch(
     share = None if momentum is None else torch.empty(num_dst, device=device)
     seen = None if momentum is None else torch.empty(num_dst, device=device)
     fresh = momentum is not None and momentum.corrects
+    noise = None if momentum is None else momentum.noise
+    uniform = None if noise is None else torch.rand(num_dst, width, device=device)
+    inputs = None if momentum is None else momentum.inputs
     columns = columns_of(width)
     kernels.combine[(num_dst, -(-width // columns))](
         rows, block.src_ids, given_or(known, rows), block.edges.weight,
@@ -210,12 +242,15 @@ def _launch(
         rows if momentum is None else momentum.past,
         out if momentum is None else momentum.visits,
         block.src_ids if momentum is None else given_or(momentum.place, block.src_ids),
+        given_or(inputs, out), given_or(uniform, out), given_or(block.degree, out),
         out, given_or(share, out), given_or(seen, out), num_dst, width,
         1.0 if momentum is None else momentum.beta,
         math.log1p(-momentum.beta) if momentum is not None and fresh else -1.0,
+        0.0 if noise is None else noise.odds,
         FANOUT=block.edges.fanout or 0, INDIRECT=indirect, KNOWN=known is not None,
         OWN=block.self_weight is not None and known is None, MOMENTUM=momentum is not None,
-        FRESH=fresh, PLACED=momentum is not None and momentum.place is not None, JOIN=join,
+        FRESH=fresh, PLACED=momentum is not None and momentum.place is not None,
+        LAG=inputs is not None, NOISE=noise is not None, JOIN=join,
         BLOCK=columns,
     )  # fmt: skip
     return out, share, seen

@@ -5,7 +5,7 @@ The paper prints no numbers for this figure.
 
 from collections.abc import Iterator
 
-from graphfm.recipes.recipe import AS_PUBLISHED_IB, Recipe
+from graphfm.recipes.recipe import AS_PUBLISHED, Recipe
 from graphfm.recipes.recipe import recipe as make
 from graphfm.recipes.table2 import PUBLISHED_IB
 from graphfm.recipes.table3 import BETA, CHOSEN, CHOSEN_WITHOUT_BETA
@@ -29,7 +29,7 @@ def _recipe(dataset: str, method: str, layers: int, fanout: int) -> Recipe:
     options |= {"layers": layers, "fanout": (fanout,)}
     chosen = CHOSEN_WITHOUT_BETA
     if method == "graphfm-ib":
-        options |= {**AS_PUBLISHED_IB, "beta": (BETA,)}
+        options |= {**AS_PUBLISHED, "beta": (BETA,)}
         chosen = CHOSEN
     label = {"graphsage": "GraphSAGE", "graphfm-ib": "GraphFM-IB"}[method]
     row = f"{label}, {layers} layers, {fanout} neighbours"

@@ -9,11 +9,9 @@ from typing import Any
 from graphfm.runs.named import choose_backbone, choose_method
 from graphfm.runs.run import Run, backbone_of, options_of
 
-# As in the paper's code: histories start at zero, the first hop is sampled, and a partial sum over
-# the neighbours inside a batch is not rescaled.
-AS_PUBLISHED = {"exact_first_hop": False}
-AS_PUBLISHED_IB = {**AS_PUBLISHED, "start": "zero"}
-AS_PUBLISHED_OB = {**AS_PUBLISHED, "start": "zero", "partial": "sum"}
+AS_PUBLISHED = {"as_published": True}
+# Where a recipe says nothing: the learning rate stays, and our methods' own defaults do not count.
+UNSAID = {"epochs": 100, "lr": 0.01, "schedule": "constant", "hidden": 128, "dropout": 0.5}
 TWIN = "same-tuning"
 
 
@@ -77,4 +75,5 @@ def recipe(
     name: str, row: str, options: Mapping[str, Any], *, chosen: tuple[str, ...] = (), **paper: Any
 ) -> Recipe:
     """Make a recipe from options in one dictionary; an option that does not exist is refused."""
-    return Recipe(name=name, row=row, run=Run.make(**options), chosen=chosen, **paper)
+    run = Run.make(**{**UNSAID, **options})
+    return Recipe(name=name, row=row, run=run, chosen=chosen, **paper)

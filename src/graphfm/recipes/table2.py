@@ -8,7 +8,7 @@ runs GNNAutoScale with GraphFM-OB's settings. For GraphFM-IB only the settings f
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphfm.recipes.recipe import AS_PUBLISHED, AS_PUBLISHED_IB, AS_PUBLISHED_OB, TWIN, Recipe
+from graphfm.recipes.recipe import AS_PUBLISHED, TWIN, Recipe
 from graphfm.recipes.recipe import recipe as make
 
 Options = dict[str, Any]
@@ -48,7 +48,7 @@ def _parts(
     tuned = {**base, **ob}
     name, row = f"table2-{backbone}-{dataset}", f"{backbone}, GNNAutoScale"
     plain = {**base, **AS_PUBLISHED, **gas, "method": "gas"}
-    momentum = {**tuned, **AS_PUBLISHED_OB, "method": "graphfm-ob", "beta": (beta,)}
+    momentum = {**tuned, **AS_PUBLISHED, "method": "graphfm-ob", "beta": (beta,)}
     twin = {**tuned, **AS_PUBLISHED, "method": "gas"}
     return [
         make(f"{name}-gas", row, plain, paper=paper[0], chosen=chosen),
@@ -205,7 +205,7 @@ def _sampled(
     """Return GraphSAGE [25, 10], GraphFM-IB with 2 neighbours, and GraphSAGE tuned like it."""
     base = {"dataset": dataset, "backbone": "sage", **PUBLISHED_IB}
     few = {**base, "layers": layers, "fanout": (2,)}
-    momentum = {**few, **AS_PUBLISHED_IB, "method": "graphfm-ib", "beta": (0.9,)}
+    momentum = {**few, **AS_PUBLISHED, "method": "graphfm-ib", "beta": (0.9,)}
     wide = {**base, "layers": 2, "fanout": (25, 10), "method": "graphsage"}
     name, row = f"table2-sage-{dataset}", "sage, GraphSAGE"
     twin = {**few, "method": "graphsage"}

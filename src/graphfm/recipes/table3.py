@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from graphfm.recipes.recipe import AS_PUBLISHED_IB, Recipe
+from graphfm.recipes.recipe import AS_PUBLISHED, Recipe
 from graphfm.recipes.recipe import recipe as make
 from graphfm.recipes.table2 import PUBLISHED_IB
 
@@ -43,7 +43,7 @@ def _recipe(
     options |= {"layers": layers, "fanout": fanout}
     chosen = CHOSEN_WITHOUT_BETA
     if method == "graphfm-ib":
-        options |= {**AS_PUBLISHED_IB, "beta": (BETA,)}
+        options |= {**AS_PUBLISHED, "beta": (BETA,)}
         chosen = CHOSEN
     if method == "full":
         del options["fanout"], options["batch_size"]

@@ -7,7 +7,7 @@ rows; its settings files give 4, 3 and 3. We follow the text.
 from collections.abc import Iterator
 from typing import Any
 
-from graphfm.recipes.recipe import AS_PUBLISHED, AS_PUBLISHED_OB, Recipe
+from graphfm.recipes.recipe import AS_PUBLISHED, Recipe
 from graphfm.recipes.recipe import recipe as make
 from graphfm.recipes.table2 import BATCH_NORM, _pna
 
@@ -32,7 +32,7 @@ def _pair(
     ob: tuple[float, ...],
 ) -> list[Recipe]:
     base = {"dataset": dataset, "backbone": "pna", **MEASURED, **options}
-    momentum = {**base, **AS_PUBLISHED_OB, "method": "graphfm-ob", "beta": (beta,)}
+    momentum = {**base, **AS_PUBLISHED, "method": "graphfm-ob", "beta": (beta,)}
     plain, name = {**base, **AS_PUBLISHED, "method": "gas"}, f"table4-{dataset}"
     rescaled = {**momentum, "partial": "rescaled"}
     return [

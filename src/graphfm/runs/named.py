@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from graphfm.backbones import BACKBONES
 from graphfm.backbones.base import Backbone, DepthSettings
 from graphfm.errors import InputError, did_you_mean
+from graphfm.method_forms import declared
 from graphfm.methods import METHODS, Method
 from graphfm.options import Option, options_in
 from graphfm.runs.own_code import digest_of, directions_to, follow, import_place, is_place, place_of
@@ -37,6 +38,10 @@ class Named:
     code: Any = field(default=None, repr=False)  # a function, class or Method; None: not named
     options: Mapping[str, Option] = field(default_factory=dict, repr=False)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)  # settings without options
+    # What a method's function declares (method_forms): settings of the network and the training
+    # that suit it, and those that `as_published` stands for.
+    trains_with: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    published: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def is_own(self) -> bool:
@@ -68,7 +73,7 @@ def choose_method(given: MethodLike) -> Named:
         return Named(name=f"{OBJECT}{', '.join(kinds)})", code=given, fixed=parts)
     if isinstance(given, str):
         if given in METHODS:
-            return Named(name=given, code=METHODS[given], options=options_in(METHODS[given]))
+            return _named(given, METHODS[given], options_in(METHODS[given]))
         given = _imported("method", given, METHODS)
         if isinstance(given, Method):
             return choose_method(given)
@@ -80,7 +85,7 @@ def choose_method(given: MethodLike) -> Named:
             "returns a graphfm.Method, or a graphfm.Method"
         )
     name = next((key for key, known in METHODS.items() if known is given), place_of(given))
-    return Named(name=name, code=given, options=_own_options(given, name))
+    return _named(name, given, _own_options(given, name))
 
 
 def choose_backbone(given: BackboneLike) -> Named:
@@ -186,6 +191,13 @@ def as_tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_tuples(item) for key, item in value.items()}
     return tuple(map(as_tuples, value)) if isinstance(value, list) else value
+
+
+def _named(name: str, function: Any, options: Mapping[str, Option]) -> Named:
+    trains_with, published = declared(function)
+    return Named(
+        name=name, code=function, options=options, trains_with=trains_with, published=published
+    )
 
 
 def _imported(what: str, path: str, known: Mapping[str, Any]) -> Any:

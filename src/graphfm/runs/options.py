@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphfm.backbones import BACKBONES
@@ -27,6 +27,7 @@ class TrainOption:
     panel: str  # NETWORK, METHOD or TRAINING
     owners: Mapping[str, Option]  # by the name of the method or backbone; the user's own is first
     others: tuple[str, ...] = ()  # methods or backbones that do not take it
+    by_method: Mapping[str, Any] = field(default_factory=dict)  # defaults that methods declare
 
     @property
     def first(self) -> Option:
@@ -51,6 +52,9 @@ class TrainOption:
     @property
     def default(self) -> str:
         """The default as text, by owner if they differ: "2; gcnii 4"."""
+        return "; ".join([self._own_default(), *self._method_defaults()])
+
+    def _own_default(self) -> str:
         groups = self._defaults()
         if len(groups) == 1:
             return next(iter(groups))
@@ -64,13 +68,19 @@ class TrainOption:
     def value(self) -> Any:
         """The default that all owners share; None if they differ."""
         values = {repr(option.default) for option in self.owners.values()}
-        shared = len(values) == 1 and self.first.has_default
+        shared = len(values) == 1 and self.first.has_default and not self.by_method
         return self.first.default if shared else None
 
     def with_default(self, default: Any) -> TrainOption:
         """The same option, with one default for all owners."""
         owners = {owner: replace(option, default=default) for owner, option in self.owners.items()}
-        return replace(self, owners=owners)
+        return replace(self, owners=owners, by_method={})
+
+    def _method_defaults(self) -> list[str]:
+        groups: dict[str, list[str]] = {}
+        for method, value in self.by_method.items():
+            groups.setdefault(as_text(value), []).append(method)
+        return [f"{', '.join(methods)} {text}" for text, methods in groups.items()]
 
     def _defaults(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
@@ -98,7 +108,9 @@ def collect(methods: Sequence[Named], backbones: Sequence[Named]) -> dict[str, T
         for name in dict.fromkeys(name for owner in owners for name in owner.options):
             takers = {o.name: o.options[name] for o in owners if name in o.options}
             others = tuple(owner.name for owner in owners if name not in owner.options)
-            found.setdefault(name, TrainOption(name, panel, takers, others))
+            suited = {m.name: m.trains_with[name] for m in methods if name in m.trains_with}
+            by_method = {} if panel == METHOD else suited
+            found.setdefault(name, TrainOption(name, panel, takers, others, by_method))
     return found
 
 

@@ -13,6 +13,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError, known_name
+from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
 from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
@@ -29,13 +30,23 @@ from graphfm.runs.named import (
     refuse_unnamed,
 )
 from graphfm.runs.options import refusal
+from graphfm.runs.settling import (
+    HISTORY_SETTINGS,
+    check_apart,
+    published,
+    refuse_history_settings,
+    suited,
+)
 from graphfm.training.settings import Training
 from graphfm.training.setup import check_capture, check_trainable, seeded
 from graphfm.training.trainer import Trainer
 
-DEVICES = ("auto", "cpu", "cuda")
 OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
-HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
+DEVICES = ("auto", "cpu", "cuda")
+# What a record of an earlier version means that does not name a setting whose default is another.
+EARLIER: Mapping[str, Mapping[str, Any]] = {
+    "graphfm-ib": {"whole_gradient": False, "correct_lag": False, "drop_average": False}
+}
 RECORDED = (
     "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
 )  # fmt: skip
@@ -76,9 +87,11 @@ class Run:
         network = _network(how, backbone)
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
-        _check_apart(how, network)
+        check_apart(how, network)
+        known = {n: option for n, option in how.options.items() if n != AS_PUBLISHED}
+        given = {**suited(how, network), **published(how, given)}
         network_settings = settle(given, network.options, f"backbone {network.name}")
-        method_settings = settle(given, how.options, f"method {how.name}")
+        method_settings = settle(given, known, f"method {how.name}")
         training = Training(**settle(given, options_in(Training), "the training"))
         if given:
             raise InputError(refusal(next(iter(given)), network, how))
@@ -86,7 +99,7 @@ class Run:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
         made = None if how.code is None else make_method(how, method_settings)
         if made is not None and not made.estimator.keeps_history:
-            _refuse_history_settings(how.name, training)
+            refuse_history_settings(how.name, training)
         return cls(
             dataset=dataset,
             backbone=network.name,
@@ -126,6 +139,7 @@ class Run:
         flat |= flat.pop("training")
         for name, named in chosen.items():
             flat |= {} if named.fixed else settings[name]
+        flat = {**EARLIER.get(chosen["method"].name, {}), **flat}
         return cls.make(**{**flat, **chosen})
 
     def require(self, *what: str) -> None:
@@ -223,23 +237,3 @@ def _network(method: Named, backbone: BackboneLike | None) -> Named:
             "backbone"
         )
     return chosen
-
-
-def _check_apart(method: Named, backbone: Named) -> None:
-    """Refuse a setting that both the method and the backbone declare, or every training has."""
-    owners = [method, backbone, Named(name="", options=options_in(Training))]
-    for number, one in enumerate(owners):
-        for other in owners[number + 1 :]:
-            if both := one.options.keys() & other.options.keys():
-                where = f"backbone {other.name}" if other.name else "every training"
-                raise InputError(
-                    f"{min(both)} is a setting of {one.name} and of {where}; rename one of them"
-                )
-
-
-def _refuse_history_settings(method: str, training: Training) -> None:
-    for name in HISTORY_SETTINGS:
-        if getattr(training, name) != getattr(Training(), name):
-            raise InputError(
-                f"{name} applies to histories, but method {method} keeps none; leave it out"
-            )

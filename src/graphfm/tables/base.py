@@ -21,6 +21,7 @@ class TableSpec:
     exact: bool = False  # float32 even if the run's histories have another number type
     seeds_only: bool = False  # only the nodes that steps start from are ever written
     scratch: bool = False  # used within a step only, so checkpoints leave it out
+    unwritten: float = 0.0  # what rows hold before they are written
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,9 @@ class DeviceTable(NodeTable):
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
         place: Tensor | None = None,
+        unwritten: float = 0.0,
     ) -> None:
-        self.rows = torch.zeros(num_rows + 1, width, dtype=dtype, device=device)
+        self.rows = torch.full((num_rows + 1, width), unwritten, dtype=dtype, device=device)
         self.place = place
 
     @property
@@ -98,6 +99,7 @@ def allocate(
             dtype=plan.dtype,
             device=device,
             place=place if plan.spec.seeds_only else None,
+            unwritten=plan.spec.unwritten,
         )
         for name, plan in plans.items()
     }

@@ -18,14 +18,14 @@ class Training:
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
-    lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.01
+    lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.003
     weight_decay: Annotated[float, Setting("Weight decay of Adam.")] = 0.0
     schedule: Annotated[
         Literal["constant", "cosine", "step"],
         Setting(
             "Learning rate over epochs: constant, cosine to zero, or halved every 30 epochs (step)."
         ),
-    ] = "constant"
+    ] = "cosine"
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[

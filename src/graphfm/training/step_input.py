@@ -12,6 +12,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.batch import Batch, Rows
 from graphfm.data.graph import Graph
 from graphfm.estimators.base import Estimator
+from graphfm.estimators.layer_step import ForwardPass
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.step_plan import GATHERED, UNREAD, StepPlan
 from graphfm.training.objective import Objective
@@ -63,4 +64,4 @@ class StepInputs:
         if not self.plan.first_layer_ahead:
             return rows
         with self.autocast():
-            return self.estimator.combine(0, first, batch.blocks[0], rows, records=True)
+            return self.estimator.combine(0, first, batch.blocks[0], rows, ForwardPass())

@@ -136,7 +136,9 @@ class Trainer:
         if first:
             self._record(given)
         weight = 1.0 if estimator.compensation is None else objective.weight.clamp(min=1)
-        forward = ForwardPass(records=not self.plan.recording_pass, loss_weight=weight)
+        forward = ForwardPass(
+            records=not self.plan.recording_pass, recorded=first, loss_weight=weight
+        )
         with self.autocast():
             logits = self.backbone(given.x, given.batch, estimator, forward)
         if self.plan.recording_pass and not first:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from graphfm.runs.run import HISTORY_SETTINGS, Run
+from graphfm.runs.run import Run
+from graphfm.runs.settling import HISTORY_SETTINGS
 
 
 def settings_of(run: Run) -> dict[str, Any]:

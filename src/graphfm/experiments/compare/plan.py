@@ -27,10 +27,10 @@ from graphfm.options import options_in
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.options import refusal
 from graphfm.runs.provenance import machine, versions
-from graphfm.runs.run import HISTORY_SETTINGS, Run, pick_device
+from graphfm.runs.run import Run, pick_device
+from graphfm.runs.settling import HISTORY_SETTINGS
 from graphfm.training.settings import Training
 
-BUDGET_EPOCHS = 100  # of every method, where no budget is given
 ENDLESS = 10**6  # epochs of a training that ends by the clock
 
 
@@ -54,7 +54,7 @@ class Plan:
         seeds: int = 3,
         budget_epochs: int | None = None,
         budget_seconds: float | None = None,
-        patience: int = 10,
+        patience: int | None = None,
         sweep: Sweep | Sequence[Sweep] | None = None,
         own: Mapping[str, Mapping[str, Any]] | None = None,
         device: str = "auto",
@@ -70,7 +70,8 @@ class Plan:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}
         _check_given(options, own, [method.name for method in chosen])
-        options |= _budget(budget_epochs, budget_seconds) | {"patience": patience}
+        options = {**options, **_budget(budget_epochs, budget_seconds, options)}
+        options |= {} if patience is None else {"patience": patience}
         place = {"dataset": dataset, "device": pick_device(device).type}
         shared = _shared(chosen, backbone, place, options)
         sweeps = () if sweep is None else (sweep,) if isinstance(sweep, Sweep) else tuple(sweep)
@@ -195,12 +196,15 @@ def _shared(
     return replace(run, training=replace(run.training, **histories))
 
 
-def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
+def _budget(
+    epochs: int | None, seconds: float | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
     """The settings that limit every training. All that is known of budgets is here."""
     if seconds is None:
-        return {"epochs": BUDGET_EPOCHS if epochs is None else epochs}
+        return {} if epochs is None else {"epochs": epochs}  # else each method has its own
     if epochs is not None:
         raise InputError("there are two budgets, in epochs and in seconds; give only one of them")
     if not seconds > 0:
         raise InputError(f"budget_seconds is {seconds}; expected a number above 0")
-    return {"epochs": ENDLESS, "max_seconds": float(seconds)}
+    constant = {} if "schedule" in options else {"schedule": "constant"}  # no epoch is the last
+    return {"epochs": ENDLESS, "max_seconds": float(seconds), **constant}

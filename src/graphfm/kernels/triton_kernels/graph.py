@@ -81,11 +81,11 @@ def expand(
 
 @triton.jit(do_not_specialize=["num_dst"])
 def combine(
-    rows, ids, known, weight, own, past, visits, places, out, share, seen,
-    num_dst, width, beta, log_keep,
+    rows, ids, known, weight, own, past, visits, places, inputs, uniform, degree, out, share, seen,
+    num_dst, width, beta, log_keep, odds,
     FANOUT: tl.constexpr, INDIRECT: tl.constexpr, KNOWN: tl.constexpr, OWN: tl.constexpr,
-    MOMENTUM: tl.constexpr, FRESH: tl.constexpr, PLACED: tl.constexpr, JOIN: tl.constexpr,
-    BLOCK: tl.constexpr,
+    MOMENTUM: tl.constexpr, FRESH: tl.constexpr, PLACED: tl.constexpr, LAG: tl.constexpr,
+    NOISE: tl.constexpr, JOIN: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Aggregate the sources of a target, blend with its history, lay its own row beside it."""
     target = tl.program_id(0).to(tl.int64)
@@ -96,6 +96,7 @@ def combine(
         node = tl.load(ids + target)
     self_row = node if INDIRECT else target
     total = tl.zeros([BLOCK], tl.float32)
+    change = tl.zeros([BLOCK], tl.float32)
     if KNOWN:
         total = tl.load(known + node * width + col, inside, other=0.0).to(tl.float32)
     else:
@@ -104,17 +105,30 @@ def combine(
             if INDIRECT:
                 source = tl.load(ids + source)
             value = tl.load(rows + source * width + col, inside, other=0.0).to(tl.float32)
-            total += tl.load(weight + target * FANOUT + slot) * value
+            part_of = tl.load(weight + target * FANOUT + slot)
+            total += part_of * value
+            if LAG:
+                change += part_of * since_seen(
+                    inputs, tl.load(ids + source), value, col, inside, width
+                )
     if OWN or JOIN:
         mine = tl.load(rows + self_row * width + col, inside, other=0.0).to(tl.float32)
     if OWN:
         total += tl.load(own + target) * mine
+        if LAG:
+            change += tl.load(own + target) * since_seen(inputs, node, mine, col, inside, width)
     if MOMENTUM:
         if PLACED:
             node = tl.load(places + node).to(tl.int64)
         count = tl.load(visits + node) + 1.0
         part = share_of_fresh(count, beta, log_keep, FRESH)
         old = tl.load(past + node * width + col, inside, other=0.0).to(tl.float32)
+        if LAG:
+            old += tl.where(count > 1.0, change, 0.0)
+        if NOISE:
+            chance = 1.0 / (1.0 + odds / tl.maximum(tl.load(degree + target), 1.0))
+            drawn = tl.load(uniform + target * width + col, inside, other=1.0)
+            old = tl.where(drawn < chance, old / chance, 0.0)
         total = moved(old, total, part)
         if tl.program_id(1) == 0:
             tl.store(share + target, part)
@@ -123,6 +137,13 @@ def combine(
     tl.store(out + target * stride + col, total, inside)
     if JOIN:
         tl.store(out + target * stride + width + col, mine, inside)
+
+
+@triton.jit
+def since_seen(inputs, node, value, col, inside, width):
+    """Return how much a row has changed since it was last seen; 0 if it never was (NaN)."""
+    change = value - tl.load(inputs + node * width + col, inside, other=0.0).to(tl.float32)
+    return tl.where(change == change, change, 0.0)
 
 
 @triton.jit

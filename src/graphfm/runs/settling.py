@@ -1,0 +1,58 @@
+"""Settles the options of a run: those that stand for others, and those that suit its method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphfm.backbones import BACKBONES
+from graphfm.errors import InputError
+from graphfm.method_forms import AS_PUBLISHED
+from graphfm.options import options_in
+from graphfm.runs.named import Named
+from graphfm.training.settings import Training
+
+HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
+
+
+def published(method: Named, given: dict[str, Any]) -> dict[str, Any]:
+    """The given settings, with those that `as_published` stands for."""
+    if AS_PUBLISHED not in given or AS_PUBLISHED not in method.options:
+        return given
+    asked = method.options[AS_PUBLISHED].check(given[AS_PUBLISHED])
+    rest = {name: value for name, value in given.items() if name != AS_PUBLISHED}
+    return {**method.published, **rest} if asked else rest
+
+
+def suited(method: Named, backbone: Named) -> dict[str, Any]:
+    """The settings that the method declares for its training, as far as the network has them."""
+    known = {*backbone.options, *options_in(Training)}
+    everywhere = {
+        *known,
+        *(name for kind in BACKBONES.values() for name in options_in(kind.Settings)),
+    }
+    if wrong := method.trains_with.keys() - everywhere:
+        raise InputError(
+            f"method {method.name} declares a default for {min(wrong)}, which is a setting of no "
+            "network and no training; correct trains_with"
+        )
+    return {name: value for name, value in method.trains_with.items() if name in known}
+
+
+def check_apart(method: Named, backbone: Named) -> None:
+    """Refuse a setting that both the method and the backbone declare, or every training has."""
+    owners = [method, backbone, Named(name="", options=options_in(Training))]
+    for number, one in enumerate(owners):
+        for other in owners[number + 1 :]:
+            if both := one.options.keys() & other.options.keys():
+                where = f"backbone {other.name}" if other.name else "every training"
+                raise InputError(
+                    f"{min(both)} is a setting of {one.name} and of {where}; rename one of them"
+                )
+
+
+def refuse_history_settings(method: str, training: Training) -> None:
+    for name in HISTORY_SETTINGS:
+        if getattr(training, name) != getattr(Training(), name):
+            raise InputError(
+                f"{name} applies to histories, but method {method} keeps none; leave it out"
+            )
