@@ -18,8 +18,8 @@ NodesPerLayer = Annotated[
 NormalizeRows = Annotated[
     bool, Setting("Scale the sampled weights of each matrix row to the row's true total.")
 ]
-Parts = Annotated[int, Setting("Parts that the graph is cut into.")]
-PartsPerBatch = Annotated[int, Setting("Parts in a step.")]
+Parts = Annotated[int, Setting("Parts that the graph is cut into, at most one per node.")]
+PartsPerBatch = Annotated[int | None, Setting("Parts in a step; auto: a tenth of them.")]
 Partition = Annotated[Literal["metis", "random"], Setting("How the graph is cut.")]
 EdgeDrop = Annotated[float, Setting("Share of the edges that a step leaves out at random.")]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]

@@ -157,7 +157,7 @@ def shadow(
 def cluster_gcn(
     *,
     parts: setting.Parts = 200,
-    parts_per_batch: setting.PartsPerBatch = 20,
+    parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
 ) -> Method:
     """Cluster-GCN: parts of the graph, without their edges to the rest."""
@@ -171,7 +171,7 @@ def cluster_gcn(
 def gas(
     *,
     parts: setting.Parts = 200,
-    parts_per_batch: setting.PartsPerBatch = 20,
+    parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
     compensate: setting.Compensate = False,
@@ -191,7 +191,7 @@ def gas(
 def graphfm_ob(
     *,
     parts: setting.Parts = 200,
-    parts_per_batch: setting.PartsPerBatch = 20,
+    parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
     beta: setting.Beta = (0.3,),
@@ -216,7 +216,7 @@ def graphfm_ob(
 def graphfm_delta(
     *,
     parts: setting.Parts = 200,
-    parts_per_batch: setting.PartsPerBatch = 20,
+    parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,

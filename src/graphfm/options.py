@@ -154,6 +154,8 @@ def one_of(names: Sequence[object]) -> str:
 
 def as_text(value: Any) -> str:
     """Format a default value for a help text."""
+    if value is None:
+        return "auto"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

@@ -7,7 +7,8 @@ import torch
 
 from graphfm.batch import Block, Edges, Rows
 from graphfm.kernels import backend
-from graphfm.kernels.fused_aggregate import Combined, Momentum, combine, fits, keep
+from graphfm.kernels.fused_aggregate import Combined, combine, fits, keep
+from graphfm.kernels.momentum import Momentum, Noise
 from tests.kernels.device import DEVICE, FLOAT_TYPES, with_and_without
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -33,6 +34,10 @@ def momentum_of(width, **changes):
     past = torch.randn(NUM_NODES + 1, width, device=DEVICE)
     visits = torch.randint(0, 4, (NUM_NODES + 1, 1), device=DEVICE).float()
     whole = Momentum(past, visits, place=None, beta=0.3, fresh=True, whole_gradient=False)
+    if changes.pop("lag", False):
+        inputs = torch.randn(NUM_NODES + 1, width, device=DEVICE)
+        inputs[::3] = torch.nan  # never seen
+        changes["inputs"] = inputs
     return replace(whole, **changes)
 
 
@@ -43,6 +48,8 @@ MOMENTUM = {
     "whole gradient": {"whole_gradient": True},
     "beta 0": {"beta": 0.0},
     "beta 1": {"beta": 1.0},
+    "lag": {"whole_gradient": True, "lag": True},
+    "noise": {"fresh": False, "whole_gradient": True, "noise": Noise(0.8)},
 }
 
 
@@ -53,7 +60,7 @@ def test_values_and_gradients(name, join, fanout, own, width):
     block = block_of(fanout, own=own)
     assert fits(block)
     settings = MOMENTUM[name]
-    momentum = None if settings is None else momentum_of(width, **settings)
+    momentum = None if settings is None else momentum_of(width, **dict(settings))
 
     def forward_and_backward():
         rows = torch.randn(block.num_src, width, device=DEVICE, requires_grad=True)

@@ -27,7 +27,7 @@ ROOMS = (
     "data",
     "samplers estimators",
     "backbones",
-    "method_settings",
+    "method_settings method_forms",
     "methods",
     "training",
     "checkpointing",

@@ -13,7 +13,8 @@ from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
 from graphfm.kernels import fused_aggregate
-from graphfm.kernels.fused_aggregate import Combined, Momentum, Noise
+from graphfm.kernels.fused_aggregate import Combined
+from graphfm.kernels.momentum import Momentum, Noise
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable, TableSpec
 
@@ -168,7 +169,9 @@ class AggregateMomentum(Estimator):
             h, block, join=layer.joins, known=self._known(depth), momentum=momentum
         )
         if momentum is not None and forward.records:
-            fused_aggregate.keep(combined, block, h, momentum)
+            fused_aggregate.keep(combined, block.dst_ids, momentum)
+            if momentum.inputs is not None and isinstance(h, Tensor):
+                fused_aggregate.keep_inputs(h, block.src_ids, momentum.inputs)
         return combined
 
     def _momentum(

@@ -174,7 +174,8 @@ def _check(options: Mapping[str, Any], seeds: int) -> None:
 def _run(name: str, options: Mapping[str, Any], number: int) -> Run:
     """The training of a row with the seed of that number."""
     method, settings = ROWS[name]
-    given = {**options, **settings, "method": method, "patience": 0}
+    steady = {"schedule": "constant", "patience": 0}  # the last epochs are like the first
+    given = {**steady, **options, **settings, "method": method}
     given["seed"] = options["seed"] + number
     if name == FULL:  # one step an epoch: as many epochs as the others take steps
         steps = math.ceil(options["parts"] / options["parts_per_batch"])

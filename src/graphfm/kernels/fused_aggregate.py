@@ -16,45 +16,11 @@ from torch import Tensor
 
 from graphfm.batch import Block, Rows
 from graphfm.kernels import backend, side_stream
+from graphfm.kernels.momentum import Momentum
 from graphfm.kernels.sparse_sum import weighted_sum
 from graphfm.kernels.table_write import columns_of, given_or, put_rows, put_rows_plain
 
 MOST_FANOUT = 64  # the kernels unroll the loop over it
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Dropout of an average of rows, as strong as dropout of the rows would be."""
-
-    odds: float  # p / (1 - p) for a dropout of p
-
-    def factors(self, uniform: Tensor, degree: Tensor) -> Tensor:
-        """[num_dst, width] what to multiply each number by: 0, or so that the mean stays."""
-        kept = 1 / (1 + self.odds / degree.clamp(min=1).unsqueeze(1))
-        return (uniform < kept) / kept
-
-
-@dataclass(frozen=True, slots=True)
-class Momentum:
-    """A history to blend with, and by how much it moves."""
-
-    past: Tensor  # [num_rows + 1, width]
-    visits: Tensor  # [num_rows + 1, 1]
-    place: Tensor | None  # [num_nodes + 1] row of each node in both, where only some have one
-    beta: float
-    fresh: bool  # the first visit takes all (visit-count correction)
-    whole_gradient: bool
-    inputs: Tensor | None = None  # [num_nodes + 1, width] rows as last seen, NaN: never
-    noise: Noise | None = None
-
-    @property
-    def corrects(self) -> bool:
-        """True if beta depends on how often a node was visited."""
-        return self.fresh and 0 < self.beta < 1
-
-    def rows_of(self, ids: Tensor) -> Tensor:
-        """Return the rows of some nodes; the last row is a sink for nodes without one."""
-        return ids if self.place is None else self.place.index_select(0, ids).long()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +94,8 @@ def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tupl
         share = beta / -torch.expm1(seen * math.log1p(-beta))
     past = momentum.past.index_select(0, row).float()
     if momentum.inputs is not None:
-        change = h.detach() - momentum.inputs.index_select(0, block.src_ids)
-        change = torch.where(change.isnan(), 0.0, change)
+        last = momentum.inputs.index_select(0, block.src_ids)
+        change = torch.where(last.isnan(), 0.0, h.detach() - last)
         past = past + weighted_sum(change, block) * (seen > 1)
     if momentum.noise is not None:
         past = past * momentum.noise.factors(torch.rand_like(past), block.degree)
@@ -139,37 +105,35 @@ def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tupl
     return out, seen.squeeze(1)
 
 
-def keep(combined: Combined, block: Block, h: Tensor | Rows, momentum: Momentum) -> None:
-    """Write the targets' aggregates and visits to their history, and the rows of all sources."""
+def keep(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
+    """Write the aggregates and the visits of some nodes to their history."""
     assert combined.seen is not None
-    ids = block.dst_ids
     if not backend.available(ids.device):
-        keep_plain(combined, block, h, momentum)
+        keep_plain(combined, ids, momentum)
         return
     rows = combined.rows.detach()
     with side_stream.beside(side_stream.current(), rows, ids, combined.seen):
         _launch_keep(rows, combined.width, ids, combined.seen, momentum)
-    if momentum.inputs is not None:
-        assert isinstance(h, Tensor)
-        h = h.detach()
-        with side_stream.beside(side_stream.current(), h, block.src_ids):
-            put_rows(momentum.inputs, block.src_ids, h)
 
 
-def keep_plain(combined: Combined, block: Block, h: Tensor | Rows, momentum: Momentum) -> None:
+def keep_plain(combined: Combined, ids: Tensor, momentum: Momentum) -> None:
     """`keep` in plain PyTorch."""
     assert combined.seen is not None
-    if momentum.inputs is not None:
-        assert isinstance(h, Tensor)
-        put_rows_plain(momentum.inputs, block.src_ids, h.detach())
-    row = momentum.rows_of(block.dst_ids)
+    row = momentum.rows_of(ids)
     put_rows_plain(momentum.past, row, combined.rows.detach()[:, : combined.width])
     put_rows_plain(momentum.visits, row, combined.seen.unsqueeze(1))
     momentum.past[-1], momentum.visits[-1] = 0, 0  # nodes without a row leave no trace
 
 
+def keep_inputs(rows: Tensor, ids: Tensor, inputs: Tensor) -> None:
+    """Write the rows with which some nodes were seen as sources."""
+    rows = rows.detach()
+    with side_stream.beside(side_stream.current(), rows, ids):
+        put_rows(inputs, ids, rows)
+
+
 def _launch_keep(rows: Tensor, width: int, ids: Tensor, seen: Tensor, momentum: Momentum) -> None:
-    from graphfm.kernels.triton_kernels import graph as kernels
+    from graphfm.kernels.triton_kernels import combine as kernels
 
     columns = columns_of(width)
     kernels.keep[(ids.numel(), -(-width // columns))](
@@ -199,7 +163,7 @@ class _Combine(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None, None]:
-        from graphfm.kernels.triton_kernels import graph as kernels
+        from graphfm.kernels.triton_kernels import combine as kernels
 
         block, grad = ctx.block, grad.contiguous()
         width = grad.size(1) // 2 if ctx.join else grad.size(1)
@@ -223,7 +187,7 @@ def _launch(
     *,
     indirect: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    from graphfm.kernels.triton_kernels import graph as kernels
+    from graphfm.kernels.triton_kernels import combine as kernels
 
     num_dst, width, device = block.num_dst, rows.size(1), rows.device
     kind = _number_type(device) if indirect else rows.dtype

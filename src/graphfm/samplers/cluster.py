@@ -31,7 +31,7 @@ class ClusterSampler(Sampler):
     """
 
     parts: int
-    parts_per_batch: int = 1
+    parts_per_batch: int | None = None  # a tenth of them
     how: str = "metis"
     halo: bool = True
     edges_back: bool = True  # fill `from_halo` with edges, for estimators that update the halo
@@ -39,16 +39,21 @@ class ClusterSampler(Sampler):
     seed: int = 0  # of the partition
 
     def __post_init__(self) -> None:
-        for name in ("parts", "parts_per_batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        for name, number in (("parts", self.parts), ("parts_per_batch", self.parts_per_batch)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} is {number}; expected 1 or more")
         if not 0 <= self.edge_drop < 1:
             raise InputError(f"edge_drop is {self.edge_drop}; expected 0 or more and below 1")
-        if self.parts_per_batch > self.parts:
+        if self.per_batch > self.parts:
             raise InputError(
                 f"parts_per_batch is {self.parts_per_batch} and parts {self.parts}; give a "
                 f"parts_per_batch of {self.parts} or less"
             )
+
+    @property
+    def per_batch(self) -> int:
+        """Parts in a step."""
+        return max(self.parts // 10, 1) if self.parts_per_batch is None else self.parts_per_batch
 
     @property
     def views(self) -> frozenset[str]:
@@ -57,7 +62,8 @@ class ClusterSampler(Sampler):
     def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         graph = adjacency.graph
         self.adjacency, self.num_layers = adjacency, plan.num_layers
-        part = partition(graph, self.parts, how=self.how, seed=self.seed).to(graph.device)
+        self.num_parts = min(self.parts, graph.num_nodes)  # no part is empty
+        part = partition(graph, self.num_parts, how=self.how, seed=self.seed).to(graph.device)
         self.members = torch.argsort(part, stable=True)
         self.induced = None if self.halo else InducedEdges(graph)
         self.readers = OutNeighbors(graph) if self.halo and self.edges_back else None
@@ -66,17 +72,17 @@ class ClusterSampler(Sampler):
         if self.readers is not None and not self.mirrored:
             # -1 between calls; filled and cleared by each call
             self.row_of_node = torch.full((graph.num_nodes,), -1, device=graph.device)
-        self.bounds = offsets(torch.bincount(part, minlength=self.parts)).tolist()
+        self.bounds = offsets(torch.bincount(part, minlength=self.num_parts)).tolist()
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
-        share = self.parts_per_batch / self.parts
+        share = min(self.per_batch / min(self.parts, max(size.num_nodes, 1)), 1.0)
         targets, edges = share * size.num_nodes, share * size.num_edges
         sources = min(targets + edges, size.num_nodes) if self.halo else targets
         return [LayerFootprint(sources, targets, edges * (1 + self.halo))] * num_layers
 
     def epoch(self, rng: torch.Generator) -> Iterable[Tensor]:
-        order = torch.randperm(self.parts, generator=rng, device=rng.device)
-        return torch.split(order, self.parts_per_batch)
+        order = torch.randperm(self.num_parts, generator=rng, device=rng.device)
+        return torch.split(order, self.per_batch)
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
         runs = [self.members[self.bounds[p] : self.bounds[p + 1]] for p in sorted(seeds.tolist())]

@@ -132,16 +132,15 @@ class Trainer:
     def loss(self, given: StepInput) -> Tensor:
         """The loss of a step's input; histories are read and written on the way."""
         estimator, objective = self.method.estimator, given.objective
-        first = self.plan.recording_pass and estimator.records_first
+        apart = self.plan.recording_pass
+        first = apart and estimator.records_first
         if first:
             self._record(given)
         weight = 1.0 if estimator.compensation is None else objective.weight.clamp(min=1)
-        forward = ForwardPass(
-            records=not self.plan.recording_pass, recorded=first, loss_weight=weight
-        )
+        forward = ForwardPass(records=not apart, recorded=first, loss_weight=weight)
         with self.autocast():
             logits = self.backbone(given.x, given.batch, estimator, forward)
-        if self.plan.recording_pass and not first:
+        if apart and not first:
             self._record(given)
         loss = objective(logits, self.totals)
         if estimator.compensation is not None:

@@ -67,6 +67,8 @@ def as_words(value: Any) -> str:
     """A value as it would be typed."""
     if isinstance(value, list | tuple):
         return ",".join(map(as_words, value))
+    if value is None:
+        return "auto"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

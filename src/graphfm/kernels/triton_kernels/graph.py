@@ -1,12 +1,14 @@
 # ruff: noqa: N803
 # mypy: ignore-errors
-"""Kernels along edges and over tables: of `neighbor_pick`, `fused_aggregate` and `table_write`.
+"""Kernels along edges and over tables: of `neighbor_pick`, `sparse_sum` and `table_write`.
 
 All arithmetic is float32, whatever type a table has; no sum depends on the order of programs.
 """
 
 import triton
 import triton.language as tl
+
+from graphfm.kernels.triton_kernels.combine import moved
 
 
 @triton.jit(do_not_specialize=["num_dst"])
@@ -77,136 +79,6 @@ def expand(
         tl.store(neighbors + shift + edge, neighbor, there)
         tl.store(weight + shift + edge, entry, there)
         tl.store(read + neighbor, tl.full([BLOCK], True, tl.int1), there)
-
-
-@triton.jit(do_not_specialize=["num_dst"])
-def combine(
-    rows, ids, known, weight, own, past, visits, places, inputs, uniform, degree, out, share, seen,
-    num_dst, width, beta, log_keep, odds,
-    FANOUT: tl.constexpr, INDIRECT: tl.constexpr, KNOWN: tl.constexpr, OWN: tl.constexpr,
-    MOMENTUM: tl.constexpr, FRESH: tl.constexpr, PLACED: tl.constexpr, LAG: tl.constexpr,
-    NOISE: tl.constexpr, JOIN: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Aggregate the sources of a target, blend with its history, lay its own row beside it."""
-    target = tl.program_id(0).to(tl.int64)
-    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = col < width
-    node = target
-    if INDIRECT or KNOWN or MOMENTUM:
-        node = tl.load(ids + target)
-    self_row = node if INDIRECT else target
-    total = tl.zeros([BLOCK], tl.float32)
-    change = tl.zeros([BLOCK], tl.float32)
-    if KNOWN:
-        total = tl.load(known + node * width + col, inside, other=0.0).to(tl.float32)
-    else:
-        for slot in tl.static_range(FANOUT):
-            source = num_dst + target * FANOUT + slot
-            if INDIRECT:
-                source = tl.load(ids + source)
-            value = tl.load(rows + source * width + col, inside, other=0.0).to(tl.float32)
-            part_of = tl.load(weight + target * FANOUT + slot)
-            total += part_of * value
-            if LAG:
-                change += part_of * since_seen(
-                    inputs, tl.load(ids + source), value, col, inside, width
-                )
-    if OWN or JOIN:
-        mine = tl.load(rows + self_row * width + col, inside, other=0.0).to(tl.float32)
-    if OWN:
-        total += tl.load(own + target) * mine
-        if LAG:
-            change += tl.load(own + target) * since_seen(inputs, node, mine, col, inside, width)
-    if MOMENTUM:
-        if PLACED:
-            node = tl.load(places + node).to(tl.int64)
-        count = tl.load(visits + node) + 1.0
-        part = share_of_fresh(count, beta, log_keep, FRESH)
-        old = tl.load(past + node * width + col, inside, other=0.0).to(tl.float32)
-        if LAG:
-            old += tl.where(count > 1.0, change, 0.0)
-        if NOISE:
-            chance = 1.0 / (1.0 + odds / tl.maximum(tl.load(degree + target), 1.0))
-            drawn = tl.load(uniform + target * width + col, inside, other=1.0)
-            old = tl.where(drawn < chance, old / chance, 0.0)
-        total = moved(old, total, part)
-        if tl.program_id(1) == 0:
-            tl.store(share + target, part)
-            tl.store(seen + target, count)
-    stride = width * 2 if JOIN else width
-    tl.store(out + target * stride + col, total, inside)
-    if JOIN:
-        tl.store(out + target * stride + width + col, mine, inside)
-
-
-@triton.jit
-def since_seen(inputs, node, value, col, inside, width):
-    """Return how much a row has changed since it was last seen; 0 if it never was (NaN)."""
-    change = value - tl.load(inputs + node * width + col, inside, other=0.0).to(tl.float32)
-    return tl.where(change == change, change, 0.0)
-
-
-@triton.jit
-def share_of_fresh(count, beta, log_keep, FRESH: tl.constexpr):
-    """Return the share of a fresh value that goes into a history at this visit."""
-    share = tl.full([], 1.0, tl.float64) * beta
-    if FRESH:
-        share = share / (1.0 - tl.exp(count.to(tl.float64) * log_keep))
-        share = tl.where(count == 1.0, 1.0, share)
-    return share.to(tl.float32)
-
-
-@triton.jit
-def moved(old, new, share):
-    """Interpolate between two values as `torch.lerp` does."""
-    low = old + share * (new - old)
-    high = new - (new - old) * (1.0 - share)
-    return tl.where(share < 0.5, low, high)
-
-
-@triton.jit(do_not_specialize=["num_dst"])
-def combine_backward(
-    grad, weight, own, share, out,
-    num_dst, width,
-    FANOUT: tl.constexpr, OWN: tl.constexpr, SHARE: tl.constexpr, JOIN: tl.constexpr,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Turn the gradient of `combine`'s output into that of its rows; each is written once."""
-    target = tl.program_id(0).to(tl.int64)
-    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = col < width
-    stride = width * 2 if JOIN else width
-    change = tl.load(grad + target * stride + col, inside, other=0.0).to(tl.float32)
-    if SHARE:
-        change *= tl.load(share + target)
-    mine = tl.zeros([BLOCK], tl.float32)
-    if JOIN:
-        mine = tl.load(grad + target * stride + width + col, inside, other=0.0).to(tl.float32)
-    if OWN:
-        mine += tl.load(own + target) * change
-    tl.store(out + target * width + col, mine, inside)
-    for slot in tl.static_range(FANOUT):
-        edge = target * FANOUT + slot
-        tl.store(out + (num_dst + edge) * width + col, tl.load(weight + edge) * change, inside)
-
-
-@triton.jit
-def keep(
-    values, ids, seen, past, visits, places, sink, width, stride, PLACED: tl.constexpr,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Write aggregates to the history. A node that occurs twice has the same row twice."""
-    target = tl.program_id(0).to(tl.int64)
-    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = col < width
-    node = tl.load(ids + target)
-    if PLACED:
-        node = tl.load(places + node).to(tl.int64)
-    value = tl.load(values + target * stride + col, inside, other=0.0)
-    value = tl.where(node < sink, value, 0.0)  # nodes without a row leave no trace
-    tl.store(past + node * width + col, value, inside)
-    if tl.program_id(1) == 0:
-        tl.store(visits + node, tl.where(node < sink, tl.load(seen + target), 0.0))
 
 
 @triton.jit
