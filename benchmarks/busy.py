@@ -29,7 +29,8 @@ print(graphfm.train(**options).score.seconds_per_epoch)
 WAYS = {  # whether torch is imported before graphfm, and variables that the user has set
     "graphfm-first": (False, {}),
     "torch-first": (True, {}),
-    "awake": (True, {"GOMP_SPINCOUNT": "300000"}),  # as torch's threads wait by default
+    "asleep": (False, {"OMP_WAIT_POLICY": "PASSIVE"}),
+    "awake": (False, {"GOMP_SPINCOUNT": "300000"}),  # as torch's threads wait by default
 }
 
 

@@ -62,6 +62,24 @@ def test_processes_inherit_them_even_if_torch_was_loaded_first():
     assert seen(code) == PATIENT
 
 
+@pytest.mark.parametrize(
+    ("first", "variables", "chosen", "too_late"),
+    [
+        ("os", {}, False, False),
+        ("torch", {}, False, True),
+        ("torch", PATIENT, False, False),  # inherited
+        ("torch", {"OMP_WAIT_POLICY": "ACTIVE"}, True, False),
+    ],
+)
+def test_who_chose_and_whether_it_came_in_time(first, variables, chosen, too_late):
+    code = f"""
+import {first}, os, json, sys
+from graphfm import waiting
+os.environ["KMP_BLOCKTIME"] = f"{{waiting.CHOSEN}} {{waiting.TOO_LATE}}"
+print(json.dumps(dict(os.environ)))"""
+    assert seen(code, **variables)["KMP_BLOCKTIME"] == f"{chosen} {too_late}"
+
+
 def test_the_trainings_of_a_comparison_get_them(monkeypatch, tmp_path):
     for name in CHOICES:
         monkeypatch.delenv(name, raising=False)

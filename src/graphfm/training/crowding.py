@@ -1,9 +1,10 @@
-"""Sends waiting threads to sleep if torch was loaded before graphfm and the cores are crowded.
+"""Sends waiting threads to sleep at once where other work takes the cores.
 
-OpenMP's variables (`graphfm.waiting`) come too late then, and libgomp has no call that changes
-them. But libgomp documents that threads stay awake for 100 spins only, not 300,000, while there are
-more of them than cores. So a thread that does nothing keeps a team of threads that do nothing. On
-an idle machine that would slow down small steps, so it is done when others take the cores.
+Alone, steps are fastest if a thread that waits stays awake for a moment; beside other work, if it
+gives up its core. libgomp has no call for that. But it documents that threads stay awake for 100
+spins at most (none, with the variables of `graphfm.waiting`) while there are more of them than
+cores. So a thread that does nothing keeps a team of threads that do nothing. This also helps where
+torch was loaded before graphfm, so that the variables came too late.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from graphfm import waiting
 log = logging.getLogger("graphfm")
 TASKS, MAPS = Path("/proc/self/task"), Path("/proc/self/maps")
 SECONDS = 0.5  # between two looks
-CROWDED = 0.1  # seconds that our threads wait for a core, by second
+CROWDED = 0.05  # the share of its time that a thread is ready to run and has no core
 
 
 @contextmanager
 def patient_if_crowded(device: torch.device) -> Iterator[None]:
-    """Watch for other work on the cores, where threads would wait awake."""
-    if not waiting.TOO_LATE or device.type != "cpu" or torch.get_num_threads() == 1:
+    """Watch for other work on the cores, unless the user has chosen how threads wait."""
+    if waiting.CHOSEN or device.type != "cpu" or torch.get_num_threads() == 1:
         yield
         return
     over = threading.Event()
@@ -48,10 +49,10 @@ def _watch(over: threading.Event, num_threads: int) -> None:
     began, waited = time.monotonic(), waited_for_a_core()
     while not over.wait(SECONDS):
         now, so_far = time.monotonic(), waited_for_a_core()
-        if so_far - waited > CROWDED * (now - began):
+        if so_far - waited > CROWDED * num_threads * (now - began):
             if gather(num_threads):
                 log.debug("other work takes the cores; threads that wait now sleep")
-            else:
+            elif waiting.TOO_LATE:
                 _advise()
             over.wait()
             return

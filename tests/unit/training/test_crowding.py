@@ -1,4 +1,4 @@
-"""If torch was loaded first, waiting threads go to sleep when the cores are crowded."""
+"""Waiting threads go to sleep at once when other work takes the cores."""
 
 import logging
 import os
@@ -18,9 +18,9 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def gathered(monkeypatch) -> threading.Event:
-    """Torch was loaded first and has two threads; set once idle threads are asked for."""
+    """Is set once idle threads are asked for. Torch has two threads; the user chose nothing."""
     event = threading.Event()
-    monkeypatch.setattr(waiting, "TOO_LATE", True)
+    monkeypatch.setattr(waiting, "CHOSEN", False)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(crowding, "SECONDS", 0.01)
     monkeypatch.setattr(crowding, "gather", lambda num_threads: event.set() or True)
@@ -41,10 +41,10 @@ def test_on_an_idle_machine_nothing_happens(gathered, monkeypatch):
     assert not gathered.is_set()
 
 
-@pytest.mark.parametrize("reason", ["variables", "one thread", "a GPU"])
-def test_nobody_watches_where_nobody_waits_awake(gathered, monkeypatch, reason):
-    if reason == "variables":
-        monkeypatch.setattr(waiting, "TOO_LATE", False)
+@pytest.mark.parametrize("reason", ["the user's choice", "one thread", "a GPU"])
+def test_nobody_watches_where_nothing_is_to_be_done(gathered, monkeypatch, reason):
+    if reason == "the user's choice":
+        monkeypatch.setattr(waiting, "CHOSEN", True)
     if reason == "one thread":
         monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     before = threading.active_count()
@@ -52,7 +52,9 @@ def test_nobody_watches_where_nobody_waits_awake(gathered, monkeypatch, reason):
         assert threading.active_count() == before
 
 
-def test_with_another_openmp_the_advice_is_given_once(gathered, monkeypatch, caplog):
+@pytest.mark.parametrize("too_late", [False, True])
+def test_with_another_openmp_the_advice_is_given_once(gathered, monkeypatch, caplog, too_late):
+    monkeypatch.setattr(waiting, "TOO_LATE", too_late)
     monkeypatch.setattr(crowding, "waited_for_a_core", time.monotonic)
     monkeypatch.setattr(crowding, "gather", lambda num_threads: gathered.set())
     crowding._advise.cache_clear()
@@ -61,8 +63,9 @@ def test_with_another_openmp_the_advice_is_given_once(gathered, monkeypatch, cap
             gathered.clear()
             with crowding.patient_if_crowded(CPU):
                 assert gathered.wait(30)
-    (record,) = caplog.records
-    assert "import graphfm before torch" in record.getMessage()
+    assert [r.getMessage().partition(";")[2][:28] for r in caplog.records] == (
+        [" import graphfm before torch"] if too_late else []
+    )
 
 
 @pytest.mark.skipif(not crowding.TASKS.exists(), reason="needs Linux")
