@@ -1,5 +1,6 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
+from graphfm import waiting  # noqa: F401 (sets variables that torch reads when it is loaded)
 from graphfm.api import Result, compare, load_model, resume, train
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph

@@ -25,9 +25,6 @@ PROGRAM = (
     "from graphfm.experiments.child import main; main(request)"
 )
 MOST_DETAILS = 4000  # characters
-# Waiting threads give up their core. If they spin, as they do by default, a training that shares
-# the machine with other work can take ten times as long.
-PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
@@ -44,7 +41,7 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
         "threads": torch.get_num_threads(),
     }
     shutil.rmtree(scratch, ignore_errors=True)  # left by a process that was killed
-    environment = {**PATIENT, **os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
+    environment = {**os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
     with TemporaryFile() as errors:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM],  # -P: not the modules of the current folder

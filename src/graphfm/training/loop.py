@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 
 from graphfm.training.callbacks import Callback, EpochRecord, Score
+from graphfm.training.crowding import patient_if_crowded
 from graphfm.training.errors import NonFiniteError
 from graphfm.training.progress import Progress
 from graphfm.training.setup import seeded
@@ -42,7 +43,8 @@ def fit(
     checkpointer: Checkpointing | None = None,
 ) -> Score:
     """Train to the end, return to the best epoch, and score the test nodes there."""
-    with seeded(trainer.training.seed, trainer.graph.device):
+    device = trainer.graph.device
+    with seeded(trainer.training.seed, device), patient_if_crowded(device):
         return Loop(trainer, callbacks, checkpointer).run()
 
 
