@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphfm.batch import Block, Rows
+from graphfm.batch import Block, Edges, Rows
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
@@ -114,18 +114,18 @@ class AggregateMomentum(Estimator):
         return {depth: table.pull(ids) for depth, table in self.histories.items()}
 
     def aggregate(self, step: LayerStep) -> Tensor:
-        ids, beta = step.block.dst_ids, self.betas[step.depth]
-        past, visits = self.histories[step.depth].pull(ids), self.visits[step.depth].pull(ids)
-        fresh, moved = step.layer.aggregate(step.h, step.block).float(), step.forward.recorded
-        if self.start == "fresh" and 0 < beta < 1 and not moved:
-            # expm1 and log1p are exact for small beta too
-            share = beta / -torch.expm1((visits + 1) * math.log1p(-beta))
-        else:
-            share = torch.full_like(visits, beta)
-        if not moved and (inputs := self._inputs_of(step.depth, step.block)) is not None:
-            past = past + self._change(step, fresh, inputs) * (visits > 0)
-        if noise := self._noise(step.depth, step.layer, step.forward):
-            past = past * noise.factors(torch.rand_like(past), step.block.degree)
+        ids, depth, beta = step.block.dst_ids, step.depth, self.betas[step.depth]
+        fresh = step.layer.aggregate(step.h, step.block).float()
+        share = torch.full((ids.numel(), 1), beta, device=fresh.device)
+        past = self.histories[depth].pull(ids)
+        if not step.forward.recorded:  # else this step has moved the history already
+            visits = self.visits[depth].pull(ids)
+            if self.start == "fresh" and 0 < beta < 1:  # exact for small beta too
+                share = beta / -torch.expm1((visits + 1) * math.log1p(-beta))
+            if (inputs := self._inputs_of(depth, step.block)) is not None:
+                past = self._corrected(past, (visits > 0).float(), step, fresh, inputs)
+        if noise := self._noise(depth, step.layer, step.forward):
+            past = noise.drop(past, torch.rand_like(past), step.block.degree)
         blended = torch.lerp(past, fresh, share.expand_as(fresh))
         if self.whole_gradient:
             return blended.detach() + (fresh - fresh.detach())
@@ -141,11 +141,21 @@ class AggregateMomentum(Estimator):
                 inputs.push(step.block.src_ids, step.h)
 
     @torch.no_grad()
-    def _change(self, step: LayerStep, fresh: Tensor, inputs: NodeTable) -> Tensor:
-        """How much the sampled aggregate has changed since its rows were last seen."""
-        past = inputs.pull(step.block.src_ids)
-        past = torch.where(past.isnan(), step.h.float(), past)  # never seen: no change
-        return fresh - step.layer.aggregate(past, step.block).float()
+    def _corrected(
+        self, past: Tensor, known: Tensor, step: LayerStep, fresh: Tensor, inputs: NodeTable
+    ) -> Tensor:
+        """Move averages by how much the sampled rows have changed since they were last seen."""
+        block, edges = step.block, step.block.edges
+        if step.layer.sums and block.self_weight is None and _one_each(edges):
+            # What the edges read is all that is needed. NaN: the row was never seen.
+            change = inputs.pull(block.src_ids.index_select(0, edges.col))
+            torch.sub(fresh, change.mul_(edges.weight.unsqueeze(1)), out=change)
+            change.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)
+        else:
+            last = inputs.pull(block.src_ids)
+            last = torch.where(last.isnan(), step.h.float(), last)
+            change = fresh - step.layer.aggregate(last, block).float()
+        return past.addcmul_(change, known)
 
     def _inputs_of(self, depth: int, block: Block) -> NodeTable | None:
         """The rows that the sources of a block were last seen with, if they are needed."""
@@ -157,6 +167,9 @@ class AggregateMomentum(Estimator):
         if not self.drop_average or forward.records or p == 0 or self.betas[depth] == 1:
             return None
         return Noise(p / (1 - p))
+
+    def shares_first_layer(self, layer: GraphLayer) -> bool:
+        return self.correct_lag and self.first_hop is not None and layer.norm is None
 
     def first_layer_ahead(self, exact_first_hop: bool) -> bool:
         return self.can_fuse() and exact_first_hop
@@ -197,3 +210,10 @@ class AggregateMomentum(Estimator):
             inputs=inputs,
             noise=self._noise(depth, layer, forward),
         )
+
+
+def _one_each(edges: Edges) -> bool:
+    """True if every target has one edge. On a GPU only the fan-out says so: nothing waits there."""
+    if edges.fanout is not None or edges.indptr.device.type != "cpu":
+        return edges.fanout == 1
+    return edges.num_edges == edges.num_dst and bool((edges.indptr.diff() == 1).all())

@@ -113,6 +113,10 @@ class Estimator:
         """True if the first aggregate does not depend on training state and can be made early."""
         return False
 
+    def shares_first_layer(self, layer: GraphLayer) -> bool:
+        """True if the recording pass and the training pass have the same first layer."""
+        return False
+
     def written_ids(self, depth: int, block: Block) -> Tensor:
         """The nodes whose rows `record` writes at this depth."""
         return block.dst_ids
@@ -140,7 +144,13 @@ class Estimator:
     ) -> Tensor:
         """The output of one layer of a batch, in the form that `Backbone.walk` calls."""
         h0 = first if isinstance(first, Tensor) else h  # nothing was encoded
-        return self(depth, layer, blocks[depth], h, h0, forward)
+        known = None if forward is None or depth > 0 else forward.first_output
+        if known is None:
+            return self(depth, layer, blocks[depth], h, h0, forward)
+        if not known:
+            with torch.enable_grad():
+                known.append(self(depth, layer, blocks[depth], h, h0, forward))
+        return known[0] if torch.is_grad_enabled() else known[0].detach()
 
     def __call__(
         self,

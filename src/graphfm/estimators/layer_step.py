@@ -36,6 +36,8 @@ class ForwardPass:
     records: bool = True  # the pass writes histories
     recorded: bool = False  # an earlier pass of this step has written them
     loss_weight: Tensor | float = 1.0  # number of nodes that the batch's loss averages over
+    # The first layer's output, where both passes of a step have the same: one computes it.
+    first_output: list[Tensor] | None = None
     # Terms that gradient compensation adds to the loss, gathered layer by layer.
     compensation: list[Tensor] = field(default_factory=list)
 

@@ -98,7 +98,7 @@ def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tupl
         change = torch.where(last.isnan(), 0.0, h.detach() - last)
         past = past + weighted_sum(change, block) * (seen > 1)
     if momentum.noise is not None:
-        past = past * momentum.noise.factors(torch.rand_like(past), block.degree)
+        past = momentum.noise.drop(past, torch.rand_like(past), block.degree)
     out = torch.lerp(past, fresh, share.expand_as(fresh))
     if momentum.whole_gradient:
         out = out.detach() + (fresh - fresh.detach())

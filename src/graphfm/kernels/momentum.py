@@ -13,10 +13,10 @@ class Noise:
 
     odds: float  # p / (1 - p) for a dropout of p
 
-    def factors(self, uniform: Tensor, degree: Tensor) -> Tensor:
-        """[num_dst, width] what to multiply each number by: 0, or so that the mean stays."""
+    def drop(self, rows: Tensor, uniform: Tensor, degree: Tensor) -> Tensor:
+        """Set some numbers of averages over so many rows to 0; the others grow: the mean stays."""
         kept = 1 / (1 + self.odds / degree.clamp(min=1).unsqueeze(1))
-        return (uniform < kept) / kept
+        return rows * uniform.lt_(kept).div_(kept)  # in place: `uniform` is needed no more
 
 
 @dataclass(frozen=True, slots=True)

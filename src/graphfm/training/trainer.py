@@ -134,10 +134,13 @@ class Trainer:
         estimator, objective = self.method.estimator, given.objective
         apart = self.plan.recording_pass
         first = apart and estimator.records_first
+        shared = [] if first and estimator.shares_first_layer(self.backbone.layers[0]) else None
         if first:
-            self._record(given)
+            self._record(given, shared)
         weight = 1.0 if estimator.compensation is None else objective.weight.clamp(min=1)
-        forward = ForwardPass(records=not apart, recorded=first, loss_weight=weight)
+        forward = ForwardPass(
+            records=not apart, recorded=first, loss_weight=weight, first_output=shared
+        )
         with self.autocast():
             logits = self.backbone(given.x, given.batch, estimator, forward)
         if apart and not first:
@@ -150,16 +153,15 @@ class Trainer:
         return loss
 
     @torch.no_grad()
-    def _record(self, given: StepInput) -> None:
+    def _record(self, given: StepInput, first_output: list[Tensor] | None = None) -> None:
         """Write the histories in a second pass without dropout."""
+        forward = ForwardPass(first_output=first_output)
         with without_noise(self.backbone), self.autocast():
-            self.backbone(given.x, given.batch, self.method.estimator, ForwardPass())
+            self.backbone(given.x, given.batch, self.method.estimator, forward)
         if self.plan.kernels:  # some write on a side stream, and the next pass reads the rows
             side_stream.join()
 
-    def refresh_histories(self) -> None:
-        """Rewrite every history with the current weights, from the whole graph."""
-        refresh_histories(self)
+    refresh_histories = refresh_histories  # a pass over the whole graph
 
     def parts(self) -> dict[str, Stateful]:
         """The parts that a checkpoint keeps, by the prefix of their tensors' names."""
