@@ -1,6 +1,6 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
-from graphfm.api import Result, compare, load_model, resume, train
+from graphfm.api import Result, compare, load_model, resume, train, tune
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import synthetic
@@ -25,4 +25,5 @@ __all__ = [
     "resume",
     "synthetic",
     "train",
+    "tune",
 ]
