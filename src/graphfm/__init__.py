@@ -1,6 +1,6 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
-from graphfm.api import Result, compare, load_model, resume, train, tune
+from graphfm.api import Result, compare, load_model, resume, train
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.data.synthetic import synthetic
@@ -8,6 +8,7 @@ from graphfm.errors import InputError
 from graphfm.methods import Method
 from graphfm.runs.model import Model
 from graphfm.runs.run import Run
+from graphfm.tuning import tune
 from graphfm.version import VERSION
 
 __version__ = VERSION

@@ -35,7 +35,7 @@ ROOMS = (
     "recipes",
     "diagnostics",
     "experiments",
-    "api",
+    "api tuning",
     "__init__",
     "cli",
     "__main__",

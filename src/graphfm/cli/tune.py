@@ -19,6 +19,7 @@ from graphfm.experiments.outcome import Outcome, summary
 from graphfm.experiments.tables import Table, as_text
 from graphfm.experiments.tune import TunePlan, Tuning
 from graphfm.experiments.tune.plan import PATIENCE
+from graphfm.experiments.tune.record import counts
 from graphfm.experiments.tune.run import require_optuna
 from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import train_options
@@ -139,6 +140,6 @@ def _interrupted(tuning: Tuning) -> str:
     if not tuning.records:
         return "interrupted before a training ended; the same command starts again"
     return (
-        f"interrupted; {len(tuning.records)} trials are kept in {tuning.path}; the same command "
-        "continues from there"
+        f"interrupted; {tuning.path} keeps the search so far ({counts(tuning.records)}); the same "
+        "command continues from there"
     )

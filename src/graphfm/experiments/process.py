@@ -45,20 +45,21 @@ class Watch:
     ) -> None:
         self.on_epoch = on_epoch
         self.threads, self.folder = threads, folder  # `folder`: where to write the run
-        self._lock, self._ended = threading.Lock(), False
+        self.ended = False
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def attach(self, process: subprocess.Popen[bytes]) -> None:
         """The cell runs in this process."""
         with self._lock:
             self._process = process
-            if self._ended:
+            if self.ended:
                 process.kill()
 
     def end(self) -> None:
         """End the process, or let none begin."""
         with self._lock:
-            self._ended = True
+            self.ended = True
             if self._process is not None:
                 self._process.kill()
 

@@ -69,6 +69,13 @@ class Budget:
         spent = max(time.monotonic() - self._started, sum(record.cost for record in records))
         return whole - spent
 
+    def overrun(self, records: Records) -> float:
+        """Seconds by which everything will take longer than the minutes that were given."""
+        if self.plan.minutes is None:
+            return 0.0
+        elapsed = time.monotonic() - self._started
+        return elapsed + self.reserve(records) - 60 * self.plan.minutes
+
     def reserve(self, records: Records) -> float:
         """Seconds that the final trainings will take, from the time of each method's best trial."""
         known = {search.method: best(of(search.method, records)) for search in self.plan.searches}
@@ -79,7 +86,7 @@ class Budget:
         if not seconds:
             return share
         average = fmean(seconds.values())
-        all_of_them = [seconds.get(method, average) for method in known.keys() - given_up]
+        all_of_them = [seconds.get(method, average) for method in known if method not in given_up]
         estimate = MARGIN * _makespan(all_of_them * self.plan.base.seeds, self.jobs)
         return max(estimate, share) if waiting else estimate
 

@@ -18,7 +18,7 @@ from graphfm.experiments.cell import Cell
 from graphfm.experiments.compare.plan import Plan
 from graphfm.experiments.compare.report import describe, write_pictures
 from graphfm.experiments.outcome import Outcome
-from graphfm.experiments.progress import Progress
+from graphfm.experiments.progress import Progress, duration
 from graphfm.experiments.runner import Observer
 from graphfm.experiments.store import check_place, keep_settings
 from graphfm.experiments.tables import Table
@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # it imports Optuna, which may be missing
     from graphfm.experiments.tune.trials import Trials
 
 SETTINGS = "tuning.json"
+SLACK = 0.1  # of the minutes; being late by more is said
 EVERY = 5.0  # seconds between two writings of the table of trials
 
 
@@ -142,6 +143,11 @@ class Tuning:
             keeper.write()
             draw_trials_picture(self.path, self.plan, self.records)
         self.observer.on_message(f"the search is over after {counts(self.records)}")
+        if (late := budget.overrun(self.records)) > SLACK * 60 * (self.plan.minutes or 0):
+            self.observer.on_message(
+                f"the defaults and the final trainings take longer than {self.plan.minutes:g} "
+                f"minutes, by about {duration(late)}: fewer methods, seeds or epochs would fit"
+            )
 
     def _finish(self, lease: Lease, workers: Workers, settings: Mapping[str, Any]) -> None:
         """Train the best settings of each method with every seed, and write the tables."""

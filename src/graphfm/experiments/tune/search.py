@@ -40,7 +40,7 @@ class SearchProgress(Progress):
     @property
     def position(self) -> str:
         of_all = "" if self._total is None else f" of {self._total}"
-        return f"trial {self.num_done}{of_all}"
+        return f"{self.num_done}{of_all} trials"
 
     def begin(self, cell: Cell) -> None:
         self.running, self._started = cell, time.monotonic()

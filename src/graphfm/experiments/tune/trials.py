@@ -102,14 +102,15 @@ class Trials:
     def report(self, claimed: Claimed, epoch: int, val: float) -> bool:
         """Keep the validation score of an epoch; True if the training should stop here.
 
-        The best score so far is compared, since single epochs are noisy. The defaults are always
-        trained to the end.
+        The best score so far is compared, since single epochs are noisy. The defaults are compared
+        like all others, and trained to the end however they do.
         """
         claimed.curve.append((epoch, val))
         best = claimed.val
         assert best is not None
         claimed.trial.report(best, epoch)
-        return not claimed.is_default and epoch < self.epochs and claimed.trial.should_prune()
+        behind = claimed.trial.should_prune()  # which also keeps the score for others to meet
+        return behind and not claimed.is_default and epoch < self.epochs
 
     def end(self, claimed: Claimed, state: str, **result: Any) -> None:
         """Keep how a trial ended."""
