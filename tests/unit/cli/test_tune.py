@@ -1,12 +1,16 @@
 """graphfm tune: the table, its JSON, what is said on the way, and what is refused."""
 
+import io
 import json
 import re
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 import graphfm as package
+from graphfm.cli import main
 from graphfm.experiments.outcome import FAILED, Outcome
 from tests.own_module import write_module
 from tests.unit.cli.commands import graphfm, refused
@@ -66,6 +70,8 @@ def test_json_is_one_object_with_rows():
         assert row["std"] == row["test_std"] > 0 or row["test_std"] == 0
         assert row["chosen"].keys() >= {"lr", "dropout", "weight_decay", "schedule"}
         assert (row["seeds"], row["trials"], len(row["tests"])) == (2, 2, 2)
+        for name in row["chosen"]:  # also those that are the defaults, and each once
+            assert len(re.findall(rf"\b{name} ", row["settings"])) == 1
     assert [row["difference"] is None for row in record["rows"]].count(True) == 1
 
 
@@ -116,6 +122,22 @@ def test_ctrl_c_says_how_to_go_on(trained, here):
     assert (here / OUT / "trials.md").exists()
     trained.ends.clear()
     assert len(tune(*FEW, *SHORT, "--json").json["rows"]) == 2
+
+
+def test_a_terminal_gets_a_live_table(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "argv", ["graphfm", "tune", *FEW, *SHORT])
+    out, err = io.StringIO(), Terminal()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit):
+        main()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", err.getvalue())
+    assert "best settings so far" in shown
+    assert "full, trial 1: validation" not in shown  # the table has it
+    assert out.getvalue().splitlines()[1].startswith("method")
 
 
 def test_without_optuna_the_error_says_how_to_get_it(monkeypatch):

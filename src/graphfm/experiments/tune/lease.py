@@ -87,7 +87,10 @@ def _lock(handle: int) -> bool:
         import fcntl
     except ImportError:  # Windows has no fcntl
         return True
-    with suppress(OSError):
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
         return True
-    return False
+    return True

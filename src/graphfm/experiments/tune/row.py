@@ -8,6 +8,7 @@ from typing import Any
 
 from graphfm.experiments.compare.plan import Plan
 from graphfm.experiments.compare.row import Entry, Row
+from graphfm.experiments.compare.sweep import as_words
 from graphfm.experiments.outcome import Outcome, deviation
 from graphfm.experiments.paired import Paired, paired
 from graphfm.experiments.tune.plan import TunePlan
@@ -71,12 +72,15 @@ def _row(row: Row, trials: Records, is_final: bool) -> TunedRow:
     if not is_final and not note:
         failed = next((trial.note for trial in trials if trial.note), "no trial has ended")
         note = gave_up(trials) or f"not run: none of {len(trials)} trials finished: {failed}"
-    changed: dict[str, Any] = {**vars(row), "note": note}
-    if not is_final:
-        changed["settings"] = ""
+    chosen = {} if found is None else found.settings
+    others = [part for part in row.settings.split(", ") if part.split(" ")[0] not in chosen]
+    words = [
+        *(f"{name} {as_words(value)}" for name, value in chosen.items()),
+        *filter(None, others),
+    ]
     return TunedRow(
-        **changed,
-        chosen={} if found is None else found.settings,
+        **{**vars(row), "note": note, "settings": ", ".join(words) if is_final else ""},
+        chosen=chosen,
         trials=len(trials),
         trial_val=None if found is None else found.val,
     )

@@ -39,8 +39,9 @@ class SearchProgress(Progress):
 
     @property
     def position(self) -> str:
-        of_all = "" if self._total is None else f" of {self._total}"
-        return f"{self.num_done}{of_all} trials"
+        if self._total is not None:
+            return f"{self.num_done} of {self._total} trials"
+        return f"{self.num_done} trial{'' if self.num_done == 1 else 's'}"
 
     def begin(self, cell: Cell) -> None:
         self.running, self._started = cell, time.monotonic()
@@ -50,9 +51,9 @@ class SearchProgress(Progress):
         self.num_done = sum(record.state != state.RUNNING for record in records)
 
     def seconds_left(self) -> float | None:
-        if self._total is None:
+        if self._total is None:  # then of everything: the final trainings belong to the minutes
             left = self._budget.seconds_left(self.records)
-            return None if left is None else max(left, 0.0)
+            return None if left is None else max(left, 0.0) + self._budget.reserve(self.records)
         costs = [r.cost for r in self.records if r.state != state.RUNNING]
         return (self._total - len(costs)) * sum(costs) / len(costs) if costs else None
 

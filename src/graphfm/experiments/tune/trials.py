@@ -186,7 +186,7 @@ class _FileLock(JournalFileOpenLock):
     """A lock that the system releases when its process ends; Optuna's own would stay for 30 s."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path)
+        super().__init__(f"{path}.file")  # where it is needed, its file is another one
         self._place, self._handle = f"{path}.lock", -1
 
     def acquire(self) -> bool:
@@ -195,15 +195,22 @@ class _FileLock(JournalFileOpenLock):
         except ImportError:  # Windows has no fcntl
             return super().acquire()
         self._handle = os.open(self._place, os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.flock(self._handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            self._close()
+            return super().acquire()
         return True
 
     def release(self) -> None:
         if self._handle < 0:
             super().release()
         else:
-            os.close(self._handle)
-            self._handle = -1
+            self._close()
+
+    def _close(self) -> None:
+        os.close(self._handle)
+        self._handle = -1
 
 
 def _mend(journal: Path, lock: _FileLock) -> None:
