@@ -86,7 +86,7 @@ def tune(
     trainings. An option that is given here is fixed and not searched. With --minutes every method
     gets the same time, with --trials the same number of trainings. The same command continues where
     an earlier one ended; started twice, both share the work. Exit code 1: a final training failed,
-    or a method has none.
+    or no trial of a method finished.
     """
     require_optuna()
     with importable(os.getcwd() if ":" in methods + backbone else None):
@@ -123,8 +123,10 @@ def _run(plan: TunePlan, out: Path | None, json: bool) -> None:
         typer.echo(as_text(tuning.table(), terminal_width()))
     say(f"tables, pictures, every trial and the best run of each method are in {tuning.path}")
     if failed := sum(row.num_failed for row in rows):
-        say(f"{failed} final trainings failed; the same command tries them again")
-    if failed or not all(row.scores for row in rows):
+        say(f"final trainings that failed: {failed}; the same command tries them again")
+    if lost := [row.method for row in rows if row.found_nothing]:
+        say(f"no trial of {', '.join(lost)} finished; trials.md says why")
+    if failed or lost:
         raise typer.Exit(1)
 
 

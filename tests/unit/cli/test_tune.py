@@ -11,7 +11,7 @@ import pytest
 
 import graphfm as package
 from graphfm.cli import main
-from graphfm.experiments.outcome import FAILED, Outcome
+from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
 from tests.own_module import write_module
 from tests.unit.cli.commands import graphfm, refused
 from tests.unit.experiments.tune.training import Here
@@ -106,9 +106,24 @@ def test_a_final_training_that_fails_is_exit_code_1_and_a_row(trained):
     ended = tune(*FEW, *SHORT)
     assert ended.code == 1
     assert "full: 1 of 2 failed: no memory" in ended.out
-    assert ended.err.endswith("1 final trainings failed; the same command tries them again\n")
+    assert ended.err.endswith("final trainings that failed: 1; the same command tries them again\n")
     trained.ends.clear()
     assert tune(*FEW, *SHORT).code == 0
+
+
+def test_a_method_none_of_whose_trials_finished_is_exit_code_1(trained):
+    failed = Outcome(status=FAILED, error="no memory")
+    trained.ends = {f"full, trial {number}": failed for number in (1, 2)}
+    ended = tune(*FEW, *SHORT)
+    assert ended.code == 1
+    assert "full: none of 2 trials finished: no memory" in ended.out
+    assert ended.err.endswith("no trial of full finished; trials.md says why\n")
+
+
+def test_a_method_that_is_not_defined_is_no_failure(trained):
+    trained.ends = {"full, trial 1": Outcome(status=UNDEFINED, error="not here")}
+    ended = tune(*FEW, *SHORT)
+    assert (ended.code, "full: not defined: not here" in ended.out) == (0, True)
 
 
 def test_ctrl_c_says_how_to_go_on(trained, here):

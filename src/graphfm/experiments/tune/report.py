@@ -43,7 +43,7 @@ def final_table(
 def caption(plan: TunePlan, final: Plan | None, records: Records, jobs: int) -> str:
     """What all rows share, and how often validation was looked at to choose their settings."""
     looks = f"the settings were chosen on validation, by {counts(records)}"
-    return f"{describe(final or plan.base)}, {_at_a_time(jobs)}; {looks}"
+    return f"{describe(final or plan.base)}, {at_a_time(jobs)}; {looks}"
 
 
 def search_table(plan: TunePlan, records: Records) -> Table:
@@ -130,6 +130,11 @@ def write_final(
     write_tables(path, table, data)
 
 
+def at_a_time(jobs: int) -> str:
+    """In words: 2 trainings at a time."""
+    return f"{jobs} training{'' if jobs == 1 else 's'} at a time"
+
+
 def _difference(row: TunedRow) -> str:
     """One line: a method against the best on validation."""
     found = row.difference
@@ -146,10 +151,6 @@ def _little_time(plan: TunePlan, records: Records) -> str:
     if plan.minutes is None or not alone or plan.trials == 1:
         return ""
     return f"there was time for the defaults alone of {', '.join(alone)}; give more minutes"
-
-
-def _at_a_time(jobs: int) -> str:
-    return f"{jobs} training{'' if jobs == 1 else 's'} at a time"
 
 
 def _words(record: TrialRecord) -> str:

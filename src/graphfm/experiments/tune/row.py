@@ -26,6 +26,11 @@ class TunedRow(Row):
     difference: Paired | None = None  # of the test scores to those of `against`, seed by seed
 
     @property
+    def found_nothing(self) -> bool:
+        """True if no trial finished although the method is defined here."""
+        return bool(self.trials) and not self.chosen and not self.note.startswith("not defined")
+
+    @property
     def std(self) -> float | None:
         """The deviation of the score: of the test, or of validation where there is no test."""
         return self.score_std
@@ -71,7 +76,7 @@ def _row(row: Row, trials: Records, is_final: bool) -> TunedRow:
     note = row.note
     if not is_final and not note:
         failed = next((trial.note for trial in trials if trial.note), "no trial has ended")
-        note = gave_up(trials) or f"not run: none of {len(trials)} trials finished: {failed}"
+        note = gave_up(trials) or f"none of {len(trials)} trials finished: {failed}"
     chosen = {} if found is None else found.settings
     others = [part for part in row.settings.split(", ") if part.split(" ")[0] not in chosen]
     words = [

@@ -28,6 +28,7 @@ from graphfm.experiments.tune.lease import WORKERS, Lease
 from graphfm.experiments.tune.plan import TunePlan
 from graphfm.experiments.tune.record import Records, counts
 from graphfm.experiments.tune.report import (
+    at_a_time,
     draw_trials_picture,
     final_table,
     search_table,
@@ -96,7 +97,8 @@ class Tuning:
         settings = self._prepare()
         with Lease.take(self.path) as lease:
             with lease.alone():
-                keep_settings(self.path / SETTINGS, settings, self.plan.asked())
+                defaults = self.plan.base.defaults()
+                keep_settings(self.path / SETTINGS, settings, self.plan.asked(), defaults)
             with Workers(self.jobs, self.train) as workers:
                 self._search(lease, workers, settings["graph"]["fingerprint"], started)
                 waiting = f"another process runs the final trainings of {self.path}; waiting for it"
@@ -119,7 +121,7 @@ class Tuning:
         del graph  # its memory is for the trainings
         if device.type == "cuda":
             torch.cuda.empty_cache()
-        self.observer.on_message(describe(base))
+        self.observer.on_message(f"{describe(base)}, {at_a_time(self.jobs)}")
         return settings
 
     def _memory(self, graph: GraphSize) -> list[MemoryPlan]:
