@@ -14,7 +14,7 @@ from graphfm.cli import main
 from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
 from tests.own_module import write_module
 from tests.unit.cli.commands import graphfm, refused
-from tests.unit.experiments.tune.training import Here
+from tests.unit.experiments.tune.training import Here, draw_nothing
 
 SMALL = ("--dataset", "synthetic:small:0.02", "--device", "cpu", "--hidden", "8", "--jobs", "1")
 FEW = (*SMALL, "--methods", "full,graphsage", "--trials", "2", "--seeds", "2")
@@ -27,8 +27,7 @@ pytestmark = pytest.mark.usefixtures("here")
 @pytest.fixture(autouse=True)
 def trained(monkeypatch) -> Here:
     """No processes, and no pictures."""
-    for place in ("compare.picture.draw_comparison", "tune.picture.draw_trials"):
-        monkeypatch.setattr(f"graphfm.experiments.{place}", lambda *a: a[-1].touch())
+    draw_nothing(monkeypatch)
     found = Here()
     monkeypatch.setattr("graphfm.experiments.workers.run_in_child", found)
     return found
@@ -139,7 +138,9 @@ def test_ctrl_c_says_how_to_go_on(trained, here):
     assert len(tune(*FEW, *SHORT, "--json").json["rows"]) == 2
 
 
-def test_a_terminal_gets_a_live_table(monkeypatch):
+def test_a_terminal_gets_a_live_table(trained, monkeypatch):
+    trained.pause = 0.15  # the table is drawn twice a second
+
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -13,6 +13,7 @@ from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
 from graphfm.experiments.tune import tune
 from graphfm.experiments.tune.plan import SEED
 from tests.own_module import write_module
+from tests.unit.experiments.tune.training import draw_nothing
 
 FILES = {
     "tuning.json", "trials.journal", "trials.csv", "trials.md", "trials.jsonl", "trials.png",
@@ -24,9 +25,7 @@ FINAL = ["full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1
 
 @pytest.fixture(autouse=True)
 def _no_pictures(monkeypatch) -> None:
-    """They take most of the time, and have tests of their own."""
-    for place in ("compare.picture.draw_comparison", "tune.picture.draw_trials"):
-        monkeypatch.setattr(f"graphfm.experiments.{place}", lambda *a: a[-1].touch())
+    draw_nothing(monkeypatch)
 
 
 def lines(path) -> list[dict]:

@@ -9,7 +9,18 @@ from graphfm.experiments.outcome import Outcome
 from graphfm.experiments.process import Watch
 from graphfm.training.callbacks import Callback
 
+PICTURES = (
+    "graphfm.experiments.compare.picture.draw_comparison",
+    "graphfm.experiments.tune.picture.draw_trials",
+    "graphfm.runs.curves.draw_curves",
+)
 SMALL = {"dataset": "synthetic:small:0.02", "device": "cpu", "hidden": 8}
+
+
+def draw_nothing(monkeypatch) -> None:
+    """Pictures take most of the time, and have tests of their own."""
+    for place in PICTURES:
+        monkeypatch.setattr(place, lambda *a: a[-1].touch())
 
 
 class EndedError(Exception):
