@@ -25,13 +25,16 @@ def draw_trials(records: Records, title: str, path: Path) -> None:
     colors = itertools.cycle([colormaps["tab10"](number) for number in range(COLORS)])
     methods = dict.fromkeys(record.method for record in records)
     for method, color, marker in zip(methods, colors, itertools.cycle(MARKERS), strict=False):
-        scored = [(n, r) for n, r in enumerate(of(method, records), 1) if r.val is not None]
+        own = list(enumerate(of(method, records), 1))
+        scored = [(number, record) for number, record in own if record.val is not None]
         for number, record in scored:
             face = color if record.state == COMPLETE else "none"
             axes.plot(number, record.val, marker, color=color, markerfacecolor=face, alpha=0.6)
         complete = [(number, r.val or 0.0) for number, r in scored if r.state == COMPLETE]
         best = list(itertools.accumulate((val for _, val in complete), max))
-        axes.step([n for n, _ in complete], best, where="post", color=color, label=method)
+        reach = [number for number, _ in complete]
+        reach, best = [*reach, *([len(own)] if best else [])], best + best[-1:]  # to the last trial
+        axes.step(reach, best, where="post", color=color, label=method)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(xlabel="trial of the method", ylabel="validation micro-F1")
     axes.grid(alpha=0.25)

@@ -11,5 +11,6 @@ def test_the_picture_is_drawn(tmp_path):
         for method in ("full", "gas")
         for n, (state, val) in enumerate(states, 1)
     ]
+    records.append(TrialRecord(method="sgc", number=1, state="stopped", val=0.1, settings={}))
     draw_trials(records, "a title", tmp_path / "trials.png")
     assert (tmp_path / "trials.png").stat().st_size > 5000
