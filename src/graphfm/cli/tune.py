@@ -1,6 +1,7 @@
 """graphfm tune"""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import typer
 from graphfm.cli.compare import Epochs, Methods, Patience, Settings, text_first
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
-from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
+from graphfm.cli.output import Interrupted, Json, folded, print_json, say, terminal_width
 from graphfm.cli.per_method import parsed_per_method
 from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
 from graphfm.experiments.compare.plan import SET_ELSEWHERE, choose_methods
@@ -119,7 +120,7 @@ def _run(plan: TunePlan, out: Path | None, json: bool) -> None:
         caption = {"caption": tuning.table().caption}
         print_json({**shared, **caption, "rows": [row.to_json() for row in rows]})
     else:
-        typer.echo(tuning.table().caption)
+        typer.echo(folded(tuning.table().caption, sys.stdout))
         typer.echo(as_text(tuning.table(), terminal_width()))
     say(f"tables, pictures, every trial and the best run of each method are in {tuning.path}")
     if failed := sum(row.num_failed for row in rows):

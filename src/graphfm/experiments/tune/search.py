@@ -62,10 +62,10 @@ class Searcher:
     """The search as this process takes part in it."""
 
     def __init__(
-        self, trials: Trials, budget: Budget, workers: Workers, fingerprint: str, watch: Observer
+        self, trials: Trials, budget: Budget, workers: Workers, fingerprint: str, observer: Observer
     ) -> None:
         self.trials, self.budget, self.workers = trials, budget, workers
-        self.fingerprint, self.observer = fingerprint, watch
+        self.fingerprint, self.observer = fingerprint, observer
         self.claimed: dict[Job, Claimed] = {}
         self.progress = SearchProgress(budget, trials.records())
         self._scratch = (trials.lease.path / f"cell-{n}" for n in itertools.count())
