@@ -43,9 +43,8 @@ def states(trials: Trials) -> list[str]:
 def test_the_defaults_come_first_and_are_never_stopped(processes):
     trials = processes.begin()
     first, second = next_of(trials), next_of(trials)
-    assert first.settings == {
-        "lr": 0.01, "weight_decay": 0.0, "schedule": "constant", "dropout": 0.5,
-    }  # fmt: skip
+    assert first.settings == processes.plan.searches[0].defaults
+    assert first.settings.keys() == {"lr", "weight_decay", "schedule", "dropout"}
     assert (first.is_default, second.is_default) == (True, False)
     assert second.settings != first.settings
     assert not any(trials.report(first, epoch, 0.1) for epoch in range(1, 11))
