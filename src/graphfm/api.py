@@ -168,10 +168,11 @@ def compare(
     budget_epochs: int | None = None,
     budget_seconds: float | None = None,
     patience: int = 10,
-    sweep: Sweep | None = None,
+    sweep: Sweep | Sequence[Sweep] | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
     device: str = "auto",
     out: str | Path | None = None,
+    columns: str | Sequence[str] | None = None,
     **options: Any,
 ) -> list[Row]:
     """Train several methods on one graph, network and budget, and return the table's rows.
@@ -182,9 +183,10 @@ def compare(
 
     `seeds` is the number of trainings of each method, `budget_epochs` or `budget_seconds` the most
     that each may take, and `patience` the number of epochs without a better score after which one
-    ends (0: never). `sweep` tries values of one option: `Sweep("fanout", (1, 2, 4))`, from
-    `graphfm.experiments.compare`. `own` has options of single methods:
-    `{"graphsage": {"fanout": (2, 2)}}`. The options below go to every method that takes them.
+    ends (0: never). `sweep` tries values of an option, `Sweep("fanout", (1, 2, 4))` from
+    `graphfm.experiments.compare`; several make a grid. `own` has options of single methods:
+    `{"graphsage": {"fanout": (2, 2)}}`. `columns` are those of the tables, such as "test,settings".
+    The options below go to every method that takes them.
     """
     from graphfm.experiments.compare import Plan
     from graphfm.experiments.compare import compare as run_plan
@@ -199,7 +201,7 @@ def compare(
         budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience, sweep=sweep,
         own=own, **options,
     )  # fmt: skip
-    return run_plan(plan, out)
+    return run_plan(plan, out, columns=columns)
 
 
 show_options(compare, without=("seed", "epochs", "max_seconds"))

@@ -5,7 +5,8 @@ import inspect
 import pytest
 
 import graphfm
-from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan
+from graphfm.experiments.compare.entries import SET_ELSEWHERE
+from graphfm.experiments.compare.plan import Plan
 from graphfm.experiments.tune import TunePlan
 from graphfm.runs.options import train_options
 

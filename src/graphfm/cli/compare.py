@@ -13,14 +13,16 @@ from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
 from graphfm.cli.per_method import parsed_per_method
 from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
-from graphfm.errors import InputError
-from graphfm.experiments.compare.plan import SET_ELSEWHERE, Plan, choose_methods
+from graphfm.experiments.compare.columns import SHOWN, choose_columns
+from graphfm.experiments.compare.entries import SET_ELSEWHERE
+from graphfm.experiments.compare.plan import Plan, choose_methods
 from graphfm.experiments.compare.report import comparison_table
 from graphfm.experiments.compare.run import compare as run_comparison
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
 from graphfm.methods import METHODS
+from graphfm.options import one_of
 from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
@@ -59,7 +61,7 @@ Settings = Annotated[
 Sweeps = Annotated[
     list[str] | None,
     option(
-        "An option of train and values for it: fanout=1,2,4 or layers=2,3,4.",
+        "An option of train and values for it: fanout=1,2,4 or layers=2,3,4. Several make a grid.",
         "OPTION=VALUES",
         panel=MORE,
     ),
@@ -67,6 +69,16 @@ Sweeps = Annotated[
 Seconds = Annotated[float | None, option("Or: most seconds of each training.", "X", panel=MORE)]
 Patience = Annotated[
     int, option("Stop after so many epochs without a better score; 0 never.", "N", panel=MORE)
+]
+Columns = Annotated[
+    str | None,
+    option(
+        f"Columns of the table, of table.md and of table.tex: {one_of(list(SHOWN))}.",
+        "NAMES",
+        default="all that say something",
+        panel=MORE,
+        names=SHOWN,
+    ),
 ]
 
 
@@ -96,6 +108,7 @@ def compare(
     sweep: Sweeps = None,
     budget_seconds: Seconds = None,
     patience: Patience = 10,
+    columns: Columns = None,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -105,8 +118,9 @@ def compare(
     command continues where an earlier one ended; a finished training is not run twice. More
     methods, seeds or values may be added later, in the same folder. A setting goes to every method
     that takes it, and its value has to suit all of them; otherwise give it to single methods with
-    --set. The time to the best epoch includes preparation, not evaluation. Exit code 1: a training
-    failed.
+    --set. The table lists every setting in which rows differ, and differences of test scores from
+    the row that is best on validation. The time to the best epoch includes preparation, not
+    evaluation. Exit code 1: a training failed.
     """
     with importable(os.getcwd() if ":" in methods + backbone else None):
         chosen, network = choose_methods(methods), choose_backbone(backbone)
@@ -115,43 +129,41 @@ def compare(
         plan = Plan.make(
             dataset=dataset, methods=chosen, backbone=network, seeds=seeds, device=device,
             budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience,
-            sweep=_sweep(sweep or []), own=single, **given,
+            sweep=[Sweep.parse(text) for text in sweep or []], own=single, **given,
         )  # fmt: skip
-    _run(plan, out, json)
+    _run(plan, out, choose_columns(columns), json)
 
 
-def _run(plan: Plan, out: Path | None, json: bool) -> None:
+def _run(plan: Plan, out: Path | None, columns: Sequence[str] | None, json: bool) -> None:
     path = out or default_path(plan)
 
     def table() -> Table:
         outcomes = {} if view.progress is None else view.progress.outcomes
-        return comparison_table(plan, plan.rows(outcomes))
+        return comparison_table(plan, plan.rows(outcomes), columns)
 
     view = experiment_view(table=table)
     try:
         with view:
-            rows = run_comparison(plan, path, observer=view)
+            rows = run_comparison(plan, path, observer=view, columns=columns)
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(view.num_done, len(plan.cells), path)) from None
     if json:
-        shared = {**plan.shared.to_json(), **plan.asked(), "out": str(path)}
-        del shared["method"], shared["method_settings"], shared["training"]["seed"]
-        print_json({**shared, "rows": [row.to_json() for row in rows]})
+        print_json({**_shared(plan), "out": str(path), "rows": [row.to_json() for row in rows]})
     else:
-        typer.echo(as_text(comparison_table(plan, rows), terminal_width()))
+        typer.echo(as_text(comparison_table(plan, rows, columns), terminal_width()))
     say(f"tables, pictures and every training are in {path}")
     if failed := sum(row.num_failed for row in rows):
         say(f"{failed} of {len(plan.cells)} trainings failed; the same command tries them again")
         raise typer.Exit(1)
 
 
-def _sweep(given: list[str]) -> Sweep | None:
-    if len(given) > 1:
-        raise InputError(
-            f"--sweep was given {len(given)} times; a comparison sweeps one option: run the "
-            "command once for each"
-        )
-    return Sweep.parse(given[0]) if given else None
+def _shared(plan: Plan) -> dict[str, Any]:
+    """What all rows have in common; a setting in which they differ is in the rows alone."""
+    record = plan.shared.to_json()
+    for part in ("training", "backbone_settings"):
+        record[part] = {name: plan.common[name] for name in record[part] if name in plan.common}
+    del record["method"], record["method_settings"]
+    return {**record, **plan.asked()}
 
 
 def _interrupted(num_done: int, num_cells: int, path: Path) -> str:

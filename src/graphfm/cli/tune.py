@@ -14,7 +14,8 @@ from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, folded, print_json, say, terminal_width
 from graphfm.cli.per_method import parsed_per_method
 from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
-from graphfm.experiments.compare.plan import SET_ELSEWHERE, choose_methods
+from graphfm.experiments.compare.entries import SET_ELSEWHERE
+from graphfm.experiments.compare.plan import choose_methods
 from graphfm.experiments.compare.sweep import own_settings
 from graphfm.experiments.outcome import Outcome, summary
 from graphfm.experiments.tables import Table, as_text

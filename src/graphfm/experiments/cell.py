@@ -61,6 +61,15 @@ class PlannedRow:
         """The outcomes of the cells that have one."""
         return [outcomes[cell.key] for cell in self.cells if cell.key in outcomes]
 
+    def finished(self, outcomes: Mapping[str, Outcome]) -> dict[int, Outcome]:
+        """The outcomes that have a score, by seed."""
+        by_seed = {cell.run.training.seed: outcomes.get(cell.key) for cell in self.cells}
+        return {
+            seed: outcome
+            for seed, outcome in by_seed.items()
+            if outcome is not None and outcome.score is not None
+        }
+
     def scores(self, outcomes: Mapping[str, Outcome]) -> list[Score]:
         """The scores of the cells that finished."""
         return [outcome.score for outcome in self.ended(outcomes) if outcome.score is not None]

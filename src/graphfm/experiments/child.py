@@ -22,6 +22,7 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import VALIDATION
+from graphfm.experiments.curve import CurveRecord
 from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome, reason
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
 from graphfm.runs.execute import fit_in
@@ -74,17 +75,19 @@ def train_cell(request: Mapping[str, Any], callbacks: Sequence[Callback] = ()) -
         if not isinstance(error, InputError):
             traceback.print_exc()
         return Outcome(status=BROKEN, error=reason(error))
+    curve = CurveRecord()
     try:
         with _warnings() as warnings:
             trainer = _build(run, request)
             if isinstance(trainer, Outcome):
                 return trainer
-            return _fit(run, trainer, request, callbacks, warnings)
+            outcome = _fit(run, trainer, request, [curve, *callbacks], warnings)
+            return replace(outcome, curve=curve.to_json())
     except Exception as error:
         if not isinstance(error, InputError):  # an InputError here comes of training itself
             traceback.print_exc()
         status = BROKEN if isinstance(error, ImportError) else FAILED
-        return Outcome(status=status, error=reason(error))
+        return Outcome(status=status, error=reason(error), curve=curve.to_json())
 
 
 def _fit(

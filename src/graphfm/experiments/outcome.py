@@ -27,6 +27,7 @@ class Outcome:
     warning: str | None = None  # what one should know about a training that finished
     measured: Mapping[str, Any] | None = None  # beside or instead of the score, as JSON
     seconds: float | None = None  # of the whole cell, its process included
+    curve: Mapping[str, Sequence[Any]] | None = None  # epochs, also of a training that failed
 
     def __post_init__(self) -> None:
         assert self.status in (FINISHED, UNDEFINED, FAILED, BROKEN, STOPPED)
@@ -53,6 +54,7 @@ class Outcome:
             warning=record.get("warning"),
             measured=record.get("measured"),
             seconds=record.get("seconds"),
+            curve=record.get("curve"),
         )
 
 

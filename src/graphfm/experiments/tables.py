@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import csv
 import html
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphfm.experiments.latex import as_latex_text
 from graphfm.files import atomic_path
 
 GAP = "  "
 SHORTEST = 12  # characters to which a name may be cut where nothing else helps
 TABLE, BELOW, FILES = "table", "below", "files"
-LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "<": "$<$", ">": "$>$", "|": r"\textbar{}",
-}  # fmt: skip
 STYLE = (
     "body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
     "td,th{border-bottom:1px solid #ccc;padding:3px 10px;text-align:right}"
@@ -37,6 +32,7 @@ class Column:
     heads: bool = False  # a narrow terminal shows it as a heading above the rows that share it
     rank: int = 0  # the highest is left out first where the table is too wide; 0 never is
     place: str = TABLE  # BELOW: lines under the table, in text and LaTeX; FILES: in neither
+    about: str = ""  # a line under the table, where the column is shown
 
 
 @dataclass(frozen=True)
@@ -65,9 +61,16 @@ class Table:
         named = zip(self.columns, row, strict=True)
         return ", ".join(text for column, text in named if column.names_row and text != "-")
 
-    def lines_below(self) -> list[str]:
-        """Remarks, and the texts of columns that belong below; rows with the same text share it."""
-        lines = list(self.remarks)
+    def abouts(self, left_out: Sequence[str] = ()) -> list[str]:
+        """What the columns mean that are shown and do not speak for themselves."""
+        return [c.about for c in self.columns if c.about and c.name not in left_out]
+
+    def lines_below(self, left_out: Sequence[str] = ()) -> list[str]:
+        """What columns mean, remarks, and the texts of columns that belong below.
+
+        Rows with the same text share it.
+        """
+        lines = [*self.abouts(left_out), *self.remarks]
         for index, column in enumerate(self.columns):
             if column.place != BELOW:
                 continue
@@ -88,11 +91,12 @@ def as_text(table: Table, width: int | None = None, rest: str = "the files hold 
     left out, and a line says which and where they are (`rest`).
     """
     lines, left_out = text_rows(table, width)
-    below = table.lines_below()
+    below = table.lines_below(left_out)
     if left_out:
         below.append(f"not shown here: {'; '.join(left_out)} ({rest})")
     for line in below:
-        lines += textwrap.wrap(line, width or 10**6, subsequent_indent=GAP) or [""]
+        indent = line[: len(line) - len(line.lstrip())] + GAP
+        lines += textwrap.wrap(line, width or 10**6, subsequent_indent=indent) or [""]
     return "\n".join(lines)
 
 
@@ -113,6 +117,11 @@ def text_rows(table: Table, width: int | None = None) -> tuple[list[str], list[s
             break
         shown.remove(last)
         dropped.append(last)
+    for index in reversed(dropped[:-1]):  # a narrow one may fit where a wide one did not
+        wider = _aligned(table, sorted([*shown, index]), heading, None)
+        if _widest(wider) <= width:
+            shown, lines = sorted([*shown, index]), wider
+            dropped.remove(index)
     return lines, [table.columns[index].name for index in sorted(dropped)]
 
 
@@ -157,23 +166,24 @@ def as_markdown(table: Table) -> str:
         for line in (table.header, *table.rows)
     ]
     caption = f"{table.caption}\n\n" if table.caption else ""
-    return caption + "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+    below = "".join(f"\n{line}\n" for line in table.abouts())
+    return caption + "\n".join([lines[0], rule, *lines[1:]]) + "\n" + below
 
 
 def as_latex(table: Table) -> str:
     """A floating table for a paper, by the rules of booktabs."""
     shown = [index for index, column in enumerate(table.columns) if column.place == TABLE]
     body = [
-        "    " + " & ".join(_latex(line[index]) for index in shown) + r" \\"
+        "    " + " & ".join(as_latex_text(line[index]) for index in shown) + r" \\"
         for line in (table.header, *table.rows)
     ]
-    below = [rf"  \par\footnotesize {_latex(line)}" for line in table.lines_below()]
+    below = [rf"  \par\footnotesize {as_latex_text(line.strip())}" for line in table.lines_below()]
     alignment = "".join("l" if table.columns[index].left else "r" for index in shown)
     lines = [
         r"% \usepackage{booktabs} in the preamble",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_latex(table.caption)}}}",
+        rf"  \caption{{{as_latex_text(table.caption)}}}",
         rf"  \begin{{tabular}}{{{alignment}}}",
         r"    \toprule",
         body[0],
@@ -185,14 +195,6 @@ def as_latex(table: Table) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _latex(text: str) -> str:
-    if text == "-":
-        return "--"
-    escaped = "".join(LATEX.get(letter, letter) for letter in text)
-    escaped = re.sub(r"\b([A-Z])\\textasciicircum\{\}(\w+)", r"$\1^{\2}$", escaped)  # S^1
-    return re.sub("-(?=-)", "-{}", escaped)  # otherwise an option would begin with a dash
 
 
 def as_html(table: Table, title: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphfm.cli import main
+from graphfm.experiments.compare.report import HEADING
 from graphfm.experiments.outcome import BROKEN, FAILED, UNDEFINED
 from graphfm.methods import METHODS
 from tests.unit.cli.comparing import FEW, OUT, SMALL, compare
@@ -23,8 +24,9 @@ pytestmark = pytest.mark.usefixtures("here")
 def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
     code, out, err = compare(*FEW)
     assert code == 0
-    header, *rows = out.splitlines()
+    header, *rows, _, _, heading, settings = out.splitlines()
     assert header.split()[:3] == ["method", "test", "validation"]
+    assert (heading, settings) == (HEADING, "  graphsage: fanout 5, batch_size 512")
     assert [row.split()[:4] for row in rows] == [
         ["full", "0.5500", "±", "0.0707"],
         ["graphsage", "0.5500", "±", "0.0707"],
@@ -142,9 +144,15 @@ def test_80_by_24_show_every_method(fake, monkeypatch):
 
 def test_an_override_is_in_every_table(fake, here):
     code, out, _ = compare(*FEW, "--set", "graphsage.lr=0.003")
-    assert (code, "graphsage alone: lr 0.003" in out) == (0, True)
+    assert code == 0
+    assert "  full: lr 0.01\n  graphsage: lr 0.003, fanout 5, batch_size 512\n" in out
     for name in ("table.md", "table.csv", "table.tex"):
-        assert "lr 0.003" in (here / OUT / name).read_text()
+        text = (here / OUT / name).read_text()
+        assert "lr 0.003" in text
+        assert "lr 0.01" in text
+    rows = json.loads(compare(*FEW, "--set", "graphsage.lr=0.003", "--json")[1])["rows"]
+    assert [row["options"]["lr"] for row in rows] == [0.01, 0.003]
+    assert rows[0]["settings"] == "lr 0.01"
 
 
 def test_without_a_terminal_a_long_training_says_that_it_runs(fake, monkeypatch):

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from graphfm.options import options_in
+from graphfm.training.settings import Training
 from tests.unit.cli.comparing import FEW, OUT, compare
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -12,10 +14,12 @@ pytestmark = pytest.mark.usefixtures("here")
 def test_help_names_every_option():
     code, out, err = compare("--help")
     assert (code, err) == (0, "")
-    shown = set(re.findall(r"--([a-z-]+)", out))
+    shown = set(re.findall(r"--(?:\[no-\])?([a-z-]+)", out))
     promised = "dataset backbone methods seeds layers hidden dropout lr budget-epochs"
-    promised += " budget-seconds patience sweep device out json"
+    promised += " budget-seconds patience sweep columns device out json"
     assert set(promised.split()) <= shown
+    training = options_in(Training).keys() - {"seed", "epochs", "max_seconds"}
+    assert {name.replace("_", "-") for name in training} <= shown
 
 
 @pytest.mark.parametrize(
@@ -31,7 +35,9 @@ def test_help_names_every_option():
         (("--budget-seconds", "0"), "budget_seconds is 0.0; expected a number above 0"),
         (("--budget-seconds", "1", "--budget-epochs", "1"), "two budgets"),
         (("--sweep", "fanout"), "sweep is 'fanout'; expected a name and its values"),
-        (("--sweep", "lr=1,2", "--sweep", "layers=2"), "--sweep was given 2 times; a comparison"),
+        (("--sweep", "lr=1,2", "--sweep", "lr=3"), "lr is swept 2 times; give all values at once"),
+        (("--columns", "tset"), "unknown column 'tset'; choose one of best, test"),
+        (("--history", "bf16"), "history applies to histories, but none of the methods"),
         (("--sweep", "nope=1"), "nope is not a setting of backbone sage or of full, graphsage"),
         (("--sweep", "lr=1,x"), "lr is 'x'; expected a number"),
         (("--lr", "0"), "lr is 0.0; expected"),

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from graphfm.experiments.latex import as_latex_text
 from graphfm.experiments.tables import (
     BELOW,
     FILES,
@@ -81,13 +82,41 @@ def test_latex_can_be_pasted():
     text = as_latex(TABLE)
     assert r"\caption{reddit\_1, 5 seeds}" in text
     assert r"\begin{tabular}{llrrr}" in text
-    assert r"reddit & full & 0.9000 $\pm$ 0.0100 & 1,000 & 5 \\" in text
+    assert r"reddit & full & $0.9000 \pm 0.0100$ & 1,000 & 5 \\" in text
     assert r"flickr & full & -- & -- & -- \\" in text
     assert r"chosen \& 50 \% of it" in text
     assert r"a\textbar{}b; use -{}-c" in text
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
     body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
     assert all(line.count(" & ") == 4 for line in body.splitlines() if line.endswith(r"\\"))
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("-0.0021 [-0.0050, +0.0008]", "$-0.0021$ $[-0.0050, +0.0008]$"),
+        ("+0.5", "$+0.5$"),
+        ("lr 1e-05, x-3", "lr 1e-05, x-3"),  # a minus inside a word is none
+        ("<0.001", "$<$0.001"),
+    ],
+)
+def test_numbers_with_a_sign_are_set_as_mathematics(text, latex):
+    assert as_latex_text(text) == latex
+
+
+def test_what_a_column_means_is_said_where_it_is_shown():
+    columns = (Column("name", left=True), Column("test"), Column("p", rank=1, about="p: chance"))
+    table = Table(columns, (("full", "0.5", "0.01"),))
+    assert as_text(table).splitlines()[-1] == "p: chance"
+    assert as_text(table, 12).splitlines()[-1].endswith("hold them)")
+    assert "chance" not in as_text(table, 12)
+    assert as_markdown(table).endswith("| full | 0.5 | 0.01 |\n\np: chance\n")
+    assert r"\par\footnotesize p: chance" in as_latex(table)
+
+
+def test_a_narrow_column_takes_the_room_that_a_wide_one_leaves():
+    columns = (Column("a"), Column("wide column", rank=1), Column("b", rank=2))
+    assert as_text(Table(columns, (("1", "2", "3"),)), 6).splitlines()[:2] == ["a  b", "1  3"]
 
 
 def test_a_power_is_set_as_mathematics():

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell, in_turns
-from graphfm.experiments.compare.row import Entry, Row
-from graphfm.experiments.compare.sweep import Sweep, Value, as_words
+from graphfm.experiments.compare.best import judged
+from graphfm.experiments.compare.differences import common_settings, differences
+from graphfm.experiments.compare.entries import (
+    SET_ELSEWHERE,
+    Entry,
+    check_sweeps,
+    make_entries,
+    taken_by,
+)
+from graphfm.experiments.compare.row import Row
+from graphfm.experiments.compare.sweep import Sweep
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
 from graphfm.options import options_in
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.options import refusal
 from graphfm.runs.provenance import machine, versions
-from graphfm.runs.run import Run, backbone_of, options_of, pick_device
+from graphfm.runs.run import HISTORY_SETTINGS, Run, pick_device
 from graphfm.training.settings import Training
 
+BUDGET_EPOCHS = 100  # of every method, where no budget is given
 ENDLESS = 10**6  # epochs of a training that ends by the clock
-SET_ELSEWHERE = {
-    "seed": "--seeds",
-    "epochs": "--budget-epochs",
-    "max_seconds": "--budget-seconds",
-    "patience": "--patience",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Every method, value and seed, settled and checked before anything is trained."""
 
-    shared: Run  # full batch, with the settings that all methods have in common
+    shared: Run  # the graph, the device, the network and what was given to all; never trained
     entries: tuple[Entry, ...]
     seeds: int
-    sweep: Sweep | None
+    sweeps: tuple[Sweep, ...] = ()
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by method
 
     @classmethod
@@ -50,7 +55,7 @@ class Plan:
         budget_epochs: int | None = None,
         budget_seconds: float | None = None,
         patience: int = 10,
-        sweep: Sweep | None = None,
+        sweep: Sweep | Sequence[Sweep] | None = None,
         own: Mapping[str, Mapping[str, Any]] | None = None,
         device: str = "auto",
         **options: Any,
@@ -58,41 +63,47 @@ class Plan:
         """Make a plan from names and flat options, as on the command line; None is not given.
 
         An option goes to every method that takes it; `own` has those of single methods, such as
-        `{"graphsage": {"fanout": (2, 2)}}`.
+        `{"graphsage": {"fanout": (2, 2)}}`. Several sweeps make a grid.
         """
-        chosen = choose_methods(methods)
-        own = own or {}
-        for name in own.keys() - {method.name for method in chosen}:
-            names = ", ".join(method.name for method in chosen)
-            raise InputError(
-                f"{name} has settings but is not compared; add it to the methods ({names})"
-            )
+        chosen, own = choose_methods(methods), own or {}
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         options = {name: value for name, value in options.items() if value is not None}
+        _check_given(options, own, [method.name for method in chosen])
         options |= _budget(budget_epochs, budget_seconds) | {"patience": patience}
         place = {"dataset": dataset, "device": pick_device(device).type}
         shared = _shared(chosen, backbone, place, options)
-        if sweep is not None:
-            _check_sweep(sweep, chosen, shared.named_backbone, [options, *own.values()])
-        entries = tuple(
-            _entry(method, value, shared, sweep, seeds, options, own.get(method.name, {}))
-            for method in chosen
-            for value in _values(method, shared.named_backbone, sweep)
-        )
-        _check_values(entries)
-        for run in (entry.cells[0].run for entry in entries if entry.cells):
+        sweeps = () if sweep is None else (sweep,) if isinstance(sweep, Sweep) else tuple(sweep)
+        check_sweeps(sweeps, chosen, shared.named_backbone, [options, *own.values()])
+        entries = make_entries(chosen, shared, sweeps, seeds, options, own)
+        plan = cls(shared=shared, entries=entries, seeds=seeds, sweeps=sweeps, own=own)
+        for run in plan.runs:
             run.code()  # refuses what a child process could not find
-        return cls(shared=shared, entries=entries, seeds=seeds, sweep=sweep, own=own)
+        return plan
 
     @property
     def cells(self) -> list[Cell]:
         """In the order to run them: each method once before any a second time."""
         return in_turns(self.entries)
 
+    @property
+    def runs(self) -> list[Run]:
+        """The first training of each row."""
+        return [entry.cells[0].run for entry in self.entries if entry.cells]
+
+    @cached_property
+    def common(self) -> dict[str, Any]:
+        """The settings in which no two rows differ."""
+        return common_settings(self.runs)
+
     def rows(self, outcomes: Mapping[str, Outcome]) -> list[Row]:
         """The table, as far as there are outcomes."""
-        return [Row.make(entry, outcomes, self.shared) for entry in self.entries]
+        return judged([Row.make(e, outcomes, self._differences(e)) for e in self.entries])
+
+    def _differences(self, entry: Entry) -> dict[str, Any]:
+        if not entry.cells:
+            return {}
+        return differences(entry.cells[0].run, self.shared, self.common)
 
     def settings(self, graph: Graph) -> dict[str, Any]:
         """All that must be the same for cells to stand in one table."""
@@ -107,7 +118,7 @@ class Plan:
             "backbone": self.shared.backbone,
             "network": dict(self.shared.backbone_settings),
             "training": training,
-            "sweep": None if self.sweep is None else self.sweep.name,
+            "sweep": ",".join(sorted(sweep.name for sweep in self.sweeps)) or None,
             "device": self.shared.device,
             "versions": versions(),
             "machine": machine(graph.device),
@@ -121,11 +132,13 @@ class Plan:
 
     def asked(self) -> dict[str, Any]:
         """What may change from one start to the next."""
+        sweeps = {sweep.name: list(sweep.values) for sweep in self.sweeps}
         return {
             "dataset": self.shared.dataset,
             "methods": list(dict.fromkeys(entry.method for entry in self.entries)),
             "seeds": self.seeds,
-            "values": None if self.sweep is None else list(self.sweep.values),
+            "values": next(iter(sweeps.values())) if len(sweeps) == 1 else None,
+            "sweeps": sweeps,
         }
 
 
@@ -146,94 +159,48 @@ def choose_methods(methods: str | Sequence[MethodLike]) -> list[Named]:
     return distinct
 
 
+def _check_given(
+    options: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
+) -> None:
+    """Refuse settings of methods that are not compared, and those that have a name of their own."""
+    for name in own.keys() - set(methods):
+        raise InputError(
+            f"{name} has settings but is not compared; add it to the methods ({', '.join(methods)})"
+        )
+    for name in options.keys() & SET_ELSEWHERE.keys():
+        raise InputError(f"{name} is not an option of a comparison; {SET_ELSEWHERE[name]} sets it")
+    for method, settings in own.items():
+        if "seed" in settings:
+            raise InputError(f"{method} was given a seed; --seeds is how many all methods have")
+
+
 def _shared(
     methods: Sequence[Named], backbone: Any, place: dict[str, Any], options: dict[str, Any]
 ) -> Run:
-    """Full batch with the settings that all have in common. Refuses one that no method takes."""
-    network = choose_backbone(backbone or "sage")
-    of_methods = {name for method in methods for name in method.options}
-    common = {n: v for n, v in options.items() if n not in of_methods}
-    for name in options.keys() - of_methods - network.options.keys() - options_in(Training).keys():
-        raise InputError(refusal(name, network, *methods))
-    return Run.make(backbone=backbone, **place, **common)
+    """A run with what was given to all methods. Refuses an option that none of them takes."""
+    network, training = choose_backbone(backbone or "sage"), options_in(Training)
+    taken = {name for method in methods for name in taken_by(method, network)}
+    for name in options.keys() - taken - network.options.keys():
+        if name not in training:
+            raise InputError(refusal(name, network, *methods))
+        if options[name] != training[name].default:
+            names = ", ".join(method.name for method in methods)
+            raise InputError(
+                f"{name} applies to histories, but none of the methods ({names}) keeps any; "
+                "leave it out"
+            )
+    given = {n: v for n, v in options.items() if n in network.options or n in training}
+    histories = {n: training[n].check(given.pop(n)) for n in HISTORY_SETTINGS if n in given}
+    run = Run.make(backbone=backbone, **place, **given)  # of full, which keeps no histories
+    return replace(run, training=replace(run.training, **histories))
 
 
 def _budget(epochs: int | None, seconds: float | None) -> dict[str, Any]:
+    """The settings that limit every training. All that is known of budgets is here."""
     if seconds is None:
-        return {"epochs": 100 if epochs is None else epochs}
+        return {"epochs": BUDGET_EPOCHS if epochs is None else epochs}
     if epochs is not None:
         raise InputError("there are two budgets, in epochs and in seconds; give only one of them")
     if not seconds > 0:
         raise InputError(f"budget_seconds is {seconds}; expected a number above 0")
     return {"epochs": ENDLESS, "max_seconds": float(seconds)}
-
-
-def _check_sweep(
-    sweep: Sweep,
-    methods: Iterable[Named],
-    backbone: Named,
-    given: Iterable[Mapping[str, Any]],
-) -> None:
-    if sweep.name in SET_ELSEWHERE:
-        raise InputError(f"{sweep.name} cannot be swept; {SET_ELSEWHERE[sweep.name]} sets it")
-    for settings in given:
-        if sweep.name in settings:
-            value = as_words(settings[sweep.name])
-            raise InputError(
-                f"{sweep.name} is swept and also set to {value}; give only one of the two"
-            )
-    if not any(_takes(method, backbone, sweep.name) for method in methods):
-        names = ", ".join(method.name for method in methods)
-        raise InputError(
-            f"{sweep.name} is not a setting of backbone {backbone.name} or of {names}; "
-            "sweep one that 'graphfm train --help' lists for them"
-        )
-
-
-def _takes(method: Named, backbone: Named, option: str) -> bool:
-    return option in options_of(method, backbone_of(method) or backbone)
-
-
-def _values(method: Named, backbone: Named, sweep: Sweep | None) -> tuple[Value | None, ...]:
-    if sweep is None or not _takes(method, backbone, sweep.name):
-        return (None,)
-    return sweep.values
-
-
-def _entry(
-    method: Named,
-    value: Value | None,
-    shared: Run,
-    sweep: Sweep | None,
-    seeds: int,
-    options: dict[str, Any],
-    single: Mapping[str, Any],
-) -> Entry:
-    own, shared_network = backbone_of(method), shared.named_backbone
-    network = own or shared.backbone
-    place: dict[str, Any] = {"dataset": shared.dataset, "device": shared.device, "method": method}
-    given = {n: v for n, v in options.items() if _takes(method, shared_network, n)}
-    given |= single
-    what = method.name
-    if sweep is not None and value is not None:
-        given[sweep.name] = value
-        what = f"{method.name}, {sweep.name} {value}"
-    try:
-        runs = [
-            Run.make(backbone=None if own else shared_network, **place, **given, seed=seed)
-            for seed in range(seeds)
-        ]
-    except InputError as error:
-        return Entry(method=method.name, backbone=network, value=value, refusal=str(error))
-    cells = tuple(Cell(run, f"{what}, seed {run.training.seed}") for run in runs)
-    return Entry(method=method.name, backbone=network, value=value, cells=cells)
-
-
-def _check_values(entries: Iterable[Entry]) -> None:
-    """Refuse a value that no method takes; one that only some refuse becomes a row with a note."""
-    by_value: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_value.setdefault(repr(entry.value), []).append(entry)
-    for same in by_value.values():
-        if all(entry.refusal is not None for entry in same):
-            raise InputError(same[0].refusal)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from graphfm.experiments.cell import PlannedRow
-from graphfm.experiments.compare.sweep import Value, as_words
+from graphfm.experiments.compare.entries import Entry
+from graphfm.experiments.compare.sweep import Value, Values, as_words, in_words, only_value
+from graphfm.experiments.curve import Curve
 from graphfm.experiments.outcome import Outcome, deviation, mean, tests_of
-from graphfm.runs.run import Run
+from graphfm.experiments.paired import Paired
 from graphfm.training.callbacks import Score
 
 MEANS = (
@@ -19,12 +20,10 @@ MEANS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(PlannedRow):
-    """One method with one value of the sweep, before it is trained."""
+class Difference(Paired):
+    """How far the test scores of a row lie from those of the reference, seed by seed."""
 
-    method: str
-    backbone: str
-    value: Value | None  # None where nothing is swept, or the method does not take it
+    reference: str  # the name of that row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,24 +32,50 @@ class Row:
 
     method: str
     backbone: str
-    value: Value | None
+    values: Values = field(default_factory=dict)
     scores: tuple[Score, ...]
+    seeds: tuple[int, ...]  # of the scores, in their order
+    curves: tuple[Curve | None, ...] = ()  # likewise; None in folders of older versions
     num_failed: int = 0
     note: str = ""
-    settings: str = ""  # all in which this row differs from the shared settings
+    options: Mapping[str, Any] = field(default_factory=dict)  # in which this row differs
+    is_best: bool = False  # of its method, on validation
+    is_reference: bool = False  # best of all on validation
+    difference: Difference | None = None  # from the reference; None for itself
+
+    def __post_init__(self) -> None:
+        assert len(self.seeds) == len(self.scores)
 
     @classmethod
-    def make(cls, entry: Entry, outcomes: Mapping[str, Outcome], shared: Run) -> Row:
+    def make(cls, entry: Entry, outcomes: Mapping[str, Outcome], options: Mapping[str, Any]) -> Row:
         """The row of an entry, as far as its cells have outcomes."""
+        finished = entry.finished(outcomes)
         return cls(
             method=entry.method,
             backbone=entry.backbone,
-            value=entry.value,
-            scores=tuple(entry.scores(outcomes)),
+            values=entry.values,
+            scores=tuple(out.score for out in finished.values() if out.score is not None),
+            seeds=tuple(finished),
+            curves=tuple(out.curve for out in finished.values()),
             num_failed=entry.num_failed(outcomes),
             note=entry.note(outcomes),
-            settings=_differences(entry.cells[0].run, shared) if entry.cells else "",
+            options=options,
         )
+
+    @property
+    def name(self) -> str:
+        """The method and the values of the swept options."""
+        return in_words(self.method, self.values)
+
+    @property
+    def value(self) -> Value | None:
+        """The value of the one swept option; None if there are none or several."""
+        return only_value(self.values)
+
+    @property
+    def settings(self) -> str:
+        """The options in which this row differs, as one line."""
+        return settings_text(self.options)
 
     @property
     def tests(self) -> list[float]:
@@ -66,43 +91,55 @@ class Row:
         return deviation(self.tests)
 
     @property
+    def tests_by_seed(self) -> dict[int, float]:
+        found = zip(self.seeds, self.scores, strict=True)
+        return {seed: score.test for seed, score in found if score.test is not None}
+
+    @property
+    def val(self) -> float | None:
+        """The mean of the best validation scores, by which rows and values are chosen."""
+        return self.mean("val")
+
+    @property
+    def val_std(self) -> float | None:
+        return deviation([score.val for score in self.scores])
+
+    @property
     def score(self) -> float | None:
         """What pictures show: the test score, or that of validation where there is no other."""
-        return self.mean("val") if self.test is None else self.test
+        return self.val if self.test is None else self.test
 
     @property
     def score_std(self) -> float | None:
-        return deviation([s.val for s in self.scores]) if self.test is None else self.test_std
+        return self.val_std if self.test is None else self.test_std
 
     def mean(self, name: str) -> float | None:
         """The mean over seeds of one field of `Score`."""
         return mean([getattr(score, name) for score in self.scores])
 
     def to_json(self) -> dict[str, Any]:
+        scores = zip(self.seeds, self.scores, strict=True)
         return {
             "method": self.method,
             "backbone": self.backbone,
             "value": self.value,
+            "values": dict(self.values),
             "seeds": len(self.scores),
             "test": self.test,
             "test_std": self.test_std,
             **{name: self.mean(name) for name in MEANS},
+            "val_std": self.val_std,
             "tests": self.tests,
+            "scores": [{"seed": seed, "test": s.test, "val": s.val} for seed, s in scores],
+            "is_best": self.is_best,
+            "is_reference": self.is_reference,
+            "difference": None if self.difference is None else asdict(self.difference),
             "failed": self.num_failed,
             "note": self.note,
             "settings": self.settings,
+            "options": dict(self.options),
         }
 
 
-def _differences(run: Run, shared: Run) -> str:
-    """Network, training and method settings of `run` that are not those of the whole table."""
-    network = {} if run.backbone == shared.backbone else {"network": run.backbone}
-    network |= _changed(run.backbone_settings, shared.backbone_settings)
-    training = _changed(vars(run.training), {**vars(shared.training), "seed": run.training.seed})
-    shown = {**network, **training, **run.method_settings}
-    return ", ".join(f"{name} {as_words(value)}" for name, value in shown.items())
-
-
-def _changed(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = object()
-    return {name: value for name, value in here.items() if value != there.get(name, unknown)}
+def settings_text(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {as_words(value)}" for name, value in options.items())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from graphfm.errors import InputError
 
 Value = bool | int | float | str
+Values = Mapping[str, Value | None]  # by swept option; None where a method does not take it
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,17 @@ def own_settings(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
         option = name.strip().replace("-", "_")
         found.setdefault(method.strip(), {})[option] = value if len(value) > 1 else value[0]
     return found
+
+
+def only_value(values: Values) -> Value | None:
+    """The value of the one swept option; None if there are none or several."""
+    return next(iter(values.values())) if len(values) == 1 else None
+
+
+def in_words(method: str, values: Values) -> str:
+    """The name of a row: "graphsage, fanout 4, lr 0.01"."""
+    swept = [f"{name} {as_words(value)}" for name, value in values.items() if value is not None]
+    return ", ".join([method, *swept])
 
 
 def as_words(value: Any) -> str:

@@ -36,6 +36,11 @@ class Search:
     space: Mapping[str, Dimension]
 
     @property
+    def epochs(self) -> int:
+        """The most epochs of one training."""
+        return self.run.training.epochs
+
+    @property
     def defaults(self) -> dict[str, Any]:
         """The values that the method has by itself, which are tried first."""
         known = settings_of(self.run)
@@ -103,11 +108,6 @@ class TunePlan:
         return cls(
             base=base, searches=searches, options=options, minutes=minutes, trials=trials, jobs=jobs
         )
-
-    @property
-    def epochs(self) -> int:
-        """The most epochs of one training."""
-        return self.base.shared.training.epochs
 
     def most(self, search: Search) -> float:
         """The most trials of a method: there is no use in trying the same settings twice."""

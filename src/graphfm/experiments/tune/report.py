@@ -34,10 +34,9 @@ def final_table(
 ) -> Table:
     """The comparison of the best settings, with what the search cost on validation."""
     table = comparison_table(final or plan.base, rows)
-    lines = [*table.remarks, *(text for row in rows if (text := _difference(row)))]
-    if little := _little_time(plan, records):
-        lines.append(little)
-    return replace(table, caption=caption(plan, final, records, jobs), remarks=tuple(lines))
+    little = _little_time(plan, records)
+    lines = (*table.remarks, *([little] if little else []))
+    return replace(table, caption=caption(plan, final, records, jobs), remarks=lines)
 
 
 def caption(plan: TunePlan, final: Plan | None, records: Records, jobs: int) -> str:
@@ -133,17 +132,6 @@ def write_final(
 def at_a_time(jobs: int) -> str:
     """In words: 2 trainings at a time."""
     return f"{jobs} training{'' if jobs == 1 else 's'} at a time"
-
-
-def _difference(row: TunedRow) -> str:
-    """One line: a method against the best on validation."""
-    found = row.difference
-    if found is None or row.against is None:
-        return ""
-    line = f"{row.method} against {row.against} (best on validation): {found.mean:+.4f}"
-    if found.low is None or found.high is None or found.p is None:
-        return f"{line}, from one seed"
-    return f"{line}, 95 % between {found.low:+.4f} and {found.high:+.4f}, p {found.p:.2g}"
 
 
 def _little_time(plan: TunePlan, records: Records) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphfm.experiments.compare.plan import Plan
-from graphfm.experiments.compare.row import Entry, Row
-from graphfm.experiments.compare.sweep import as_words
-from graphfm.experiments.outcome import Outcome, deviation
-from graphfm.experiments.paired import Paired, paired
+from graphfm.experiments.compare.row import Row
+from graphfm.experiments.outcome import Outcome
 from graphfm.experiments.tune.plan import TunePlan
-from graphfm.experiments.tune.record import Records, TrialRecord, best, gave_up, of
+from graphfm.experiments.tune.record import Records, best, gave_up, of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +20,6 @@ class TunedRow(Row):
     chosen: Mapping[str, Any] = field(default_factory=dict)  # of what was searched
     trials: int = 0
     trial_val: float | None = None  # of the best trial, whose seed is not among the final ones
-    against: str | None = None  # the best method on validation; None for itself
-    difference: Paired | None = None  # of the test scores to those of `against`, seed by seed
 
     @property
     def found_nothing(self) -> bool:
@@ -39,12 +35,9 @@ class TunedRow(Row):
         return {
             **super().to_json(),
             "std": self.std,
-            "val_std": deviation([score.val for score in self.scores]),
             "chosen": dict(self.chosen),
             "trials": self.trials,
             "trial_val": self.trial_val,
-            "against": self.against,
-            "difference": None if self.difference is None else asdict(self.difference),
         }
 
 
@@ -58,62 +51,21 @@ def tuned_rows(
     plan: TunePlan, final: Plan | None, records: Records, outcomes: Mapping[str, Outcome]
 ) -> list[TunedRow]:
     """A row for each method of the plan, in its order."""
-    entries = {entry.method: entry for entry in (() if final is None else final.entries)}
-    shared = plan.base.shared if final is None else final.shared
-    rows = [
-        _row(
-            Row.make(entries.get(entry.method, entry), outcomes, shared),
-            of(entry.method, records),
-            entry.method in entries,
-        )
-        for entry in plan.base.entries
-    ]
-    return _with_differences(rows, entries, outcomes)
+    trained = {} if final is None else {row.method: row for row in final.rows(outcomes)}
+    rows = []
+    for entry in plan.base.entries:
+        own = of(entry.method, records)
+        row = trained.get(entry.method) or _without_scores(Row.make(entry, {}, {}), own)
+        found = best(own)
+        chosen = {} if found is None else found.settings
+        told: dict[str, Any] = {**vars(row), "options": {**chosen, **row.options}}
+        trial_val = None if found is None else found.val
+        rows.append(TunedRow(**told, chosen=chosen, trials=len(own), trial_val=trial_val))
+    return rows
 
 
-def _row(row: Row, trials: Records, is_final: bool) -> TunedRow:
-    found: TrialRecord | None = best(trials)
-    note = row.note
-    if not is_final and not note:
-        failed = next((trial.note for trial in trials if trial.note), "no trial has ended")
-        note = gave_up(trials) or f"none of {len(trials)} trials finished: {failed}"
-    chosen = {} if found is None else found.settings
-    others = [part for part in row.settings.split(", ") if part.split(" ")[0] not in chosen]
-    words = [
-        *(f"{name} {as_words(value)}" for name, value in chosen.items()),
-        *filter(None, others),
-    ]
-    return TunedRow(
-        **{**vars(row), "note": note, "settings": ", ".join(words) if is_final else ""},
-        chosen=chosen,
-        trials=len(trials),
-        trial_val=None if found is None else found.val,
-    )
-
-
-def _with_differences(
-    rows: list[TunedRow], entries: Mapping[str, Entry], outcomes: Mapping[str, Outcome]
-) -> list[TunedRow]:
-    """Compare each row with the one that is best on validation."""
-    scored = [row for row in rows if row.scores]
-    if not scored:
-        return rows
-    first = max(scored, key=lambda row: row.mean("val") or 0.0)
-    reference = _by_seed(entries[first.method], outcomes)
-    found = []
-    for row in rows:
-        if row.scores and row is not first:
-            difference = paired(_by_seed(entries[row.method], outcomes), reference)
-            row = TunedRow(**{**vars(row), "against": first.method, "difference": difference})
-        found.append(row)
-    return found
-
-
-def _by_seed(entry: Entry, outcomes: Mapping[str, Outcome]) -> dict[int, float]:
-    """Test scores by seed; validation scores where there are no test nodes."""
-    found = dict[int, float]()
-    for cell in entry.cells:
-        outcome = outcomes.get(cell.key)
-        if outcome is not None and (score := outcome.score) is not None:
-            found[cell.run.training.seed] = score.val if score.test is None else score.test
-    return found
+def _without_scores(row: Row, trials: Records) -> Row:
+    """The row of a method that has no final trainings, with the reason."""
+    failed = next((trial.note for trial in trials if trial.note), "no trial has ended")
+    note = gave_up(trials) or f"none of {len(trials)} trials finished: {failed}"
+    return Row(**{**vars(row), "note": row.note or note})

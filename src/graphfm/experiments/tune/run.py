@@ -134,9 +134,7 @@ class Tuning:
     def _search(self, lease: Lease, workers: Workers, fingerprint: str, started: float) -> None:
         from graphfm.experiments.tune.trials import Trials
 
-        trials = Trials(
-            self.path, self.plan.searches, lease, epochs=self.plan.epochs, jobs=self.jobs
-        )
+        trials = Trials(self.path, self.plan.searches, lease, jobs=self.jobs)
         keeper = _Keeper(self, trials)
         budget = Budget(self.plan, self.jobs, started)
         try:

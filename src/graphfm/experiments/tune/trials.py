@@ -58,10 +58,10 @@ class Trials:
     """Claims trials, hears of their epochs, and keeps how they ended."""
 
     def __init__(
-        self, folder: Path, searches: Sequence[Search], lease: Lease, *, epochs: int, jobs: int
+        self, folder: Path, searches: Sequence[Search], lease: Lease, *, jobs: int
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # its lines are not for our users
-        self.lease, self.jobs, self.epochs = lease, jobs, epochs
+        self.lease, self.jobs = lease, jobs
         self._by_method = {search.method: search for search in searches}
         journal, lock = folder / JOURNAL, _FileLock(str(folder / WORKERS / JOURNAL))
         with lease.alone():
@@ -71,7 +71,7 @@ class Trials:
 
     def _study(self, storage: JournalStorage, search: Search) -> optuna.Study:
         pruner = optuna.pruners.SuccessiveHalvingPruner(
-            min_resource=-(-self.epochs // GRACE), reduction_factor=REDUCTION
+            min_resource=-(-search.epochs // GRACE), reduction_factor=REDUCTION
         )
         study = optuna.create_study(
             storage=storage, study_name=search.name, direction="maximize", load_if_exists=True,
@@ -110,7 +110,7 @@ class Trials:
         assert best is not None
         claimed.trial.report(best, epoch)
         behind = claimed.trial.should_prune()  # which also keeps the score for others to meet
-        return behind and not claimed.is_default and epoch < self.epochs
+        return behind and not claimed.is_default and epoch < claimed.search.epochs
 
     def end(self, claimed: Claimed, state: str, **result: Any) -> None:
         """Keep how a trial ended."""

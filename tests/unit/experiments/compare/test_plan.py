@@ -119,6 +119,12 @@ def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
         ({"sweep": Sweep("seed", (1,))}, "seed cannot be swept; --seeds sets it"),
         ({"sweep": Sweep("epochs", (1,))}, "epochs cannot be swept; --budget-epochs sets it"),
         ({"sweep": Sweep("lr", (1,)), "lr": 0.1}, "lr is swept and also set to 0.1"),
+        ({"sweep": [Sweep("lr", (1,)), Sweep("lr", (2,))]}, "lr is swept 2 times; give all values"),
+        ({"epochs": 5}, "epochs is not an option of a comparison; --budget-epochs sets it"),
+        ({"seed": 5}, "seed is not an option of a comparison; --seeds sets it"),
+        ({"own": {"full": {"seed": 5}}}, "full was given a seed; --seeds is how many"),
+        ({"history": "bf16"}, "history applies to histories, but none of the methods"),
+        ({"methods": "gas", "history": "bf17"}, "history is bf17; expected fp32, bf16 or fp16"),
         (
             {"sweep": Sweep("lr", (1,)), "own": {"full": {"lr": 0.1}}},
             "lr is swept and also set to 0.1",

@@ -16,7 +16,7 @@ SMALL = {"dataset": "synthetic:small:0.02", "device": "cpu", "epochs": 2, "hidde
 
 def request(**options):
     """What a child is asked."""
-    run = Run.make(**SMALL, **options)
+    run = Run.make(**{**SMALL, **options})
     return {"run": run.to_json(), "fingerprint": load(run.dataset).fingerprint}
 
 
@@ -85,6 +85,25 @@ def test_a_training_that_does_not_fit_now_may_fit_another_time(monkeypatch):
     outcome = child.train_cell(request(method="gas"))
     assert outcome.status == FAILED
     assert "beside the graph, and 97.7 KiB are free; lower" in outcome.error
+
+
+def test_the_epochs_come_back(monkeypatch):
+    outcome = child.train_cell(request(eval_every=2, epochs=3))
+    curve = outcome.curve
+    assert list(curve) == ["epoch", "loss", "val", "lr", "seconds"]
+    assert (curve["epoch"], curve["lr"]) == ([1, 2, 3], [0.01] * 3)
+    assert [val is None for val in curve["val"]] == [True, False, False]
+    score = outcome.score
+    assert max(curve["val"][1:]) == score.val
+    spent = score.prepare_seconds + sum(curve["seconds"][: score.best_epoch])
+    assert spent == pytest.approx(score.seconds_to_best)
+
+
+def test_the_epochs_of_a_training_that_fails_come_back_too(monkeypatch):
+    losses = iter([2.0, float("nan")])
+    monkeypatch.setattr("graphfm.training.trainer.Trainer.epoch", lambda self: next(losses))
+    outcome = child.train_cell(request())
+    assert (outcome.status, outcome.curve["loss"]) == (FAILED, [2.0])
 
 
 def test_a_training_that_diverges_has_failed(monkeypatch):

@@ -6,17 +6,16 @@ import pytest
 
 from graphfm.experiments.compare import Row, Sweep
 from graphfm.experiments.compare.report import comparison_table, describe
-from graphfm.experiments.compare.sweep import own_settings
-from graphfm.experiments.tables import as_latex, as_markdown, as_text
+from graphfm.experiments.tables import as_markdown, as_text
 
 
 @pytest.fixture
 def rows(make_score) -> list[Row]:
     scores = tuple(make_score(test, seconds_to_best=s) for test, s in ((0.5, 1.0), (0.7, 3.0)))
     return [
-        Row(method="full", backbone="sage", value=None, scores=scores),
-        Row(method="graphsage", backbone="sage", value=None, scores=scores[:1]),
-        Row(method="gas", backbone="sage", value=None, scores=(), note="not defined: a|b; use c"),
+        Row(method="full", backbone="sage", scores=scores, seeds=(0, 1)),
+        Row(method="graphsage", backbone="sage", scores=scores[:1], seeds=(1,)),
+        Row(method="gas", backbone="sage", scores=(), seeds=(), note="not defined: a|b; use c"),
     ]
 
 
@@ -37,7 +36,7 @@ def test_columns_are_aligned_and_numbers_rounded(rows, make_plan):
         "edges/step", "epochs",
     ]  # fmt: skip
     assert re.split(r"\s{2,}", full) == [
-        "full", "0.6000 ± 0.1414", "0.6000", "2", "0.25", "300", "100", "1,000", "5",
+        "full", "0.6000 ± 0.1414", "0.6000 ± 0.0000", "2", "0.25", "300", "100", "1,000", "5",
     ]  # fmt: skip
     assert re.split(r"\s{2,}", graphsage)[1] == "0.5000"
     assert re.split(r"\s{2,}", gas) == ["gas", *["-"] * 8]
@@ -55,7 +54,7 @@ def test_80_columns_hold_what_matters_and_say_what_they_do_not(rows, make_plan):
 
 
 def test_files_hold_whole_notes(make_plan):
-    row = Row(method="gas", backbone="sage", value=None, scores=(), note="n" * 500)
+    row = Row(method="gas", backbone="sage", scores=(), seeds=(), note="n" * 500)
     assert f"| {'n' * 500} |" in as_markdown(comparison_table(make_plan(), [row]))
 
 
@@ -69,24 +68,14 @@ def test_markdown_keeps_bars_apart(rows, make_plan):
 
 def test_a_sweep_is_a_column(make_score, make_plan):
     rows = [
-        Row(method=method, backbone="sage", value=value, scores=(make_score(),))
+        Row(
+            method=method, backbone="sage", values={"fanout": value}, scores=(make_score(),),
+            seeds=(0,),
+        )
         for method, value in (("full", None), ("graphsage", 4))
-    ]
+    ]  # fmt: skip
     table = comparison_table(make_plan(sweep=Sweep("fanout", (4,))), rows)
     assert [record["fanout"] for record in table.records] == ["-", "4"]
-
-
-def test_every_override_is_in_the_settings_of_its_row(make_plan):
-    own = own_settings(["graphsage.lr=0.003", "graphsage.hidden=16", "graphsage.fanout=2,3"])
-    plan = make_plan(seeds=1, own=own)
-    full, sage = plan.rows({})
-    assert full.settings == ""
-    assert sage.settings == "hidden 16, lr 0.003, fanout 2,3, batch_size 512"
-    table = comparison_table(plan, [full, sage])
-    assert "| hidden 16, lr 0.003, fanout 2,3, batch_size 512 |" in as_markdown(table)
-    line = "graphsage alone: lr 0.003, hidden 16, fanout 2,3"
-    assert line in as_text(table, 80)
-    assert line in as_latex(table)
 
 
 def test_a_network_of_its_own_is_in_the_settings(make_plan):
@@ -106,5 +95,5 @@ def test_one_line_says_what_all_rows_share(make_plan):
 
 def test_without_test_nodes_validation_stands_in_for_pictures(make_score):
     scores = (make_score(None, val=0.4), make_score(None, val=0.6))
-    row = Row(method="full", backbone="sage", value=None, scores=scores)
+    row = Row(method="full", backbone="sage", scores=scores, seeds=(0, 1))
     assert (row.test, row.score, row.score_std) == (None, 0.5, pytest.approx(0.02**0.5))

@@ -22,7 +22,7 @@ def processes(tmp_path, make_plan):
 
         def begin(self) -> Trials:
             lease = self.stack.enter_context(Lease.take(tmp_path))
-            return Trials(tmp_path, plan.searches, lease, epochs=plan.epochs, jobs=2)
+            return Trials(tmp_path, plan.searches, lease, jobs=2)
 
         def end(self) -> None:
             self.stack.close()

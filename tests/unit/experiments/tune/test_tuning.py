@@ -17,7 +17,8 @@ from tests.unit.experiments.tune.training import draw_nothing
 
 FILES = {
     "tuning.json", "trials.journal", "trials.csv", "trials.md", "trials.jsonl", "trials.png",
-    "table.md", "table.csv", "table.tex", "comparison.png", "final", "best", ".workers",
+    "table.md", "table.csv", "table.tex", "comparison.png", "curves.png", "final", "best",
+    ".workers",
 }  # fmt: skip
 TRIALS = ["full, trial 1", "graphsage, trial 1", "full, trial 2", "graphsage, trial 2"]
 FINAL = ["full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1"]
@@ -45,8 +46,8 @@ def test_a_search_tries_the_methods_in_turns_and_trains_the_best_of_each(tmp_pat
         for name, value in row.chosen.items():
             assert {getattr(run.training, name, value) for run in final} == {value}
         assert (len(row.scores), row.trials) == (2, 2)
-    assert [r.against for r in rows].count(None) == 1  # the best on validation
-    assert [r.difference is None for r in rows].count(True) == 1
+    assert [row.is_reference for row in rows].count(True) == 1  # the best on validation
+    assert all((row.difference is None) == row.is_reference for row in rows)
 
 
 def test_no_trial_sees_the_test_nodes_or_a_final_seed(tmp_path, make_plan, here):

@@ -11,6 +11,7 @@ from graphfm.training.callbacks import Callback
 
 PICTURES = (
     "graphfm.experiments.compare.picture.draw_comparison",
+    "graphfm.experiments.compare.curve_picture.draw_curves",
     "graphfm.experiments.tune.picture.draw_trials",
     "graphfm.runs.curves.draw_curves",
 )

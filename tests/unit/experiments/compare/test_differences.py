@@ -1,0 +1,82 @@
+"""Every setting in which rows differ is in the table, wherever the difference comes from."""
+
+import pytest
+
+from graphfm.experiments.compare import Sweep
+from graphfm.experiments.compare.differences import common_settings
+from graphfm.experiments.compare.report import HEADING, comparison_table, data_table, describe
+from graphfm.experiments.compare.sweep import own_settings
+from graphfm.experiments.tables import as_latex, as_markdown, as_text
+from graphfm.runs.run import Run
+
+SET = ["graphsage.lr=0.003", "graphsage.hidden=16", "graphsage.fanout=2,3"]
+
+
+def test_rows_are_compared_with_each_other(make_plan):
+    plan = make_plan(seeds=1, own=own_settings(SET))
+    full, sage = plan.rows({})
+    assert full.options == {"hidden": 128, "lr": 0.01}
+    assert sage.options == {"hidden": 16, "lr": 0.003, "fanout": (2, 3), "batch_size": 512}
+    assert full.settings == "hidden 128, lr 0.01"
+    assert sage.settings == "hidden 16, lr 0.003, fanout 2,3, batch_size 512"
+
+
+@pytest.mark.parametrize("width", [80, 100, None])
+def test_a_difference_is_in_every_form(make_plan, width):
+    plan = make_plan(seeds=1, own=own_settings(SET))
+    rows = plan.rows({})
+    table = comparison_table(plan, rows)
+    of_full, of_sage = (row.settings for row in rows)
+    lines = as_text(table, width).splitlines()
+    assert lines[lines.index(HEADING) + 1 :][:2] == [
+        f"  full: {of_full}",
+        f"  graphsage: {of_sage}",
+    ]
+    assert f"| {of_sage} |" in as_markdown(table)
+    assert of_sage.replace("_", r"\_") in as_latex(table)
+    assert [record["settings"] for record in data_table(plan, rows).records] == [of_full, of_sage]
+    assert [row.to_json()["options"]["lr"] for row in rows] == [0.01, 0.003]
+
+
+def test_what_all_rows_are_given_is_no_difference(make_plan):
+    plan = make_plan(seeds=1, lr=0.5, own=own_settings(["full.lr=0.1", "graphsage.lr=0.1"]))
+    assert [row.settings for row in plan.rows({})] == ["", "fanout 5, batch_size 512"]
+    assert plan.common["lr"] == 0.1
+
+
+def test_defaults_that_differ_are_seen(make_plan):
+    """Rows are what they are trained with, not what was given."""
+    runs = [Run.make(method="graphsage", lr=lr, schedule="cosine") for lr in (0.1, 0.2)]
+    common = common_settings(runs)
+    assert "lr" not in common
+    assert common["schedule"] == "cosine"
+
+
+def test_histories_count_only_where_there_are_any(make_plan):
+    plan = make_plan("full,gas,graphfm-ib", 1, own=own_settings(["gas.history=bf16"]))
+    full, gas, momentum = plan.rows({})
+    assert "history" not in full.options
+    assert (gas.options["history"], momentum.options["history"]) == ("bf16", "fp32")
+
+
+def test_rows_of_a_sweep_share_a_line_and_a_swept_option_has_a_column(make_plan):
+    plan = make_plan(seeds=1, sweep=[Sweep("lr", (0.1, 0.2)), Sweep("fanout", (1, 2))])
+    table = comparison_table(plan, rows := plan.rows({}))
+    assert as_text(table).splitlines()[-2:] == [HEADING, "  graphsage: batch_size 512"]
+    assert [record["lr"] for record in table.records] == ["0.1", "0.2", "0.1", "0.1", "0.2", "0.2"]
+    assert [record["fanout"] for record in table.records] == ["-", "-", "1", "2", "1", "2"]
+    assert rows[2].settings == "lr 0.1, fanout 1, batch_size 512"  # for programs it is whole
+
+
+def test_the_caption_says_only_what_is_true_of_all(make_plan):
+    plan = make_plan(own=own_settings(["full.layers=3", "full.epochs=7", "full.patience=1"]))
+    assert describe(plan) == "synthetic:small:0.02, sage, epochs by row, 2 seeds, on cpu"
+    assert plan.rows({})[1].settings.startswith("layers 2, epochs 100, patience 10, ")
+
+
+def test_settings_may_be_left_out_of_the_table_and_stay_in_the_data(make_plan):
+    plan = make_plan(seeds=1, own=own_settings(SET))
+    table = comparison_table(plan, rows := plan.rows({}), ("validation", "test"))
+    assert table.header == ("method", "validation", "test", "note")
+    assert "lr 0.003" not in as_text(table) + as_markdown(table) + as_latex(table)
+    assert "lr 0.003" in data_table(plan, rows).records[1]["settings"]
