@@ -9,6 +9,7 @@ from graphfm.errors import InputError
 from graphfm.methods import Method
 from graphfm.runs.model import Model
 from graphfm.runs.run import Run
+from graphfm.tuning import tune
 from graphfm.version import VERSION
 
 __version__ = VERSION
@@ -26,4 +27,5 @@ __all__ = [
     "resume",
     "synthetic",
     "train",
+    "tune",
 ]

@@ -23,6 +23,7 @@ from graphfm.cli.results import evaluate, predict
 from graphfm.cli.signals import Heard
 from graphfm.cli.staleness import staleness_command
 from graphfm.cli.train import train_command
+from graphfm.cli.tune import tune_command
 from graphfm.errors import InputError
 from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
@@ -44,8 +45,8 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
     )
     command = next((word for word in arguments if not word.startswith("-")), None)
     own = own_code(arguments) if command == "train" else {}
-    compared = own_codes(arguments) if command == "compare" else []
-    for one in (train_command(own), compare_command(compared), *COMMANDS):
+    several = own_codes(arguments) if command in ("compare", "tune") else []
+    for one in (train_command(own), compare_command(several), tune_command(several), *COMMANDS):
         app.command(cls=Command)(with_verbosity(one))
     app.add_typer(_with_verbosity(datasets), name="datasets")
     app.callback(invoke_without_command=True)(with_verbosity(_root))

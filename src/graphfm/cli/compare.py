@@ -93,11 +93,11 @@ Columns = Annotated[
 def compare_command(own: Sequence[Named]) -> Callable[..., None]:
     """`graphfm compare`, with the options of methods and of a backbone of the user's own."""
     known = train_options(*own)
-    options = {n: _text_first(o) for n, o in known.items() if n not in SET_ELSEWHERE}
+    options = {n: text_first(o) for n, o in known.items() if n not in SET_ELSEWHERE}
     return with_settings(compare, options, FIRST)
 
 
-def _text_first(option: TrainOption) -> TrainOption:
+def text_first(option: TrainOption) -> TrainOption:
     """An option is a flag only if it is one for all its owners: a text can say yes or no too."""
     owners = sorted(option.owners.items(), key=lambda item: item[1].kind.base is bool)
     return replace(option, owners=dict(owners))

@@ -46,7 +46,8 @@ class ExperimentView(Observer):
         self.progress = progress
         done, total = progress.num_done, progress.num_cells
         if done:
-            self.on_message(f"{done} of {total} {self.what} are done already and are not run again")
+            of_all = f" of {total}" if total else ""  # a search does not know how many it will try
+            self.on_message(f"{done}{of_all} {self.what} are done already and are not run again")
 
     def on_message(self, line: str) -> None:
         say(line)
@@ -58,7 +59,7 @@ class ExperimentView(Observer):
 
     def _position(self) -> str:
         assert self.progress is not None
-        return f"{self.progress.number} of {self.progress.num_cells}"
+        return self.progress.position
 
     def _running(self) -> str | None:
         """Which cell runs, since when, and how long the rest will take."""

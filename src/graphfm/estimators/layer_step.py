@@ -29,7 +29,7 @@ class Setup:
         return 0 if self.first_hop is None else 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ForwardPass:
     """What one forward pass over a batch is for."""
 

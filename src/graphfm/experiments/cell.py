@@ -13,6 +13,7 @@ from graphfm.training.callbacks import Score
 from graphfm.training.settings import Training
 
 SCORE = "score"  # the measure of a plain training
+VALIDATION = "validation"  # of a training whose process never sees the test nodes
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,46 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, NoReturn
 
 import torch
 
+from graphfm.checkpointing.schedule import Interval
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.experiments.cell import SCORE
+from graphfm.experiments.cell import VALIDATION
 from graphfm.experiments.curve import CurveRecord
 from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome, reason
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
+from graphfm.runs.execute import fit_in
+from graphfm.runs.folder import RunFolder
 from graphfm.runs.memory_plan import TooLarge
 from graphfm.runs.named import unpacked
 from graphfm.runs.run import Run, build, pick_device
+from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
 
 EXIT_CODES = {FINISHED: 0, FAILED: 1, UNDEFINED: 2, BROKEN: 3}
+NO_CHECKPOINTS = Interval(seconds=0)  # a cell that is lost starts again
+
+
+class EpochReport(Callback):
+    """Tells the parent of every epoch that was evaluated, in a line that is no answer."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+
+    def on_epoch(self, record: EpochRecord, best: float) -> None:
+        if record.val is not None:
+            told = {"epoch": record.epoch, "val": record.val, "best": best}
+            self.stream.write(f"epoch {json.dumps(told)}\n")
+            self.stream.flush()
 
 
 def main(request: Mapping[str, Any]) -> NoReturn:
@@ -39,13 +59,13 @@ def main(request: Mapping[str, Any]) -> NoReturn:
     os.dup2(2, 1)  # whatever a library prints must not get into the answer
     torch.set_num_threads(request["threads"])
     _warm_up(request["run"]["device"])
-    outcome = train_cell(request)
+    outcome = train_cell(request, [EpochReport(answer)] if request.get("report") else [])
     answer.write(json.dumps(outcome.to_json()) + "\n")
     answer.close()
     sys.exit(EXIT_CODES[outcome.status])
 
 
-def train_cell(request: Mapping[str, Any]) -> Outcome:
+def train_cell(request: Mapping[str, Any], callbacks: Sequence[Callback] = ()) -> Outcome:
     """Train, and turn whatever goes wrong into an outcome."""
     try:
         own = unpacked(request.get("code", {}), request["run"])  # the user's own method or backbone
@@ -58,10 +78,11 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
     curve = CurveRecord()
     try:
         with _warnings() as warnings:
-            trainer = _build(run, request["fingerprint"])
+            trainer = _build(run, request)
             if isinstance(trainer, Outcome):
                 return trainer
-            return _fit(trainer, request.get("measure", SCORE), curve, warnings)
+            outcome = _fit(run, trainer, request, [curve, *callbacks], warnings)
+            return replace(outcome, curve=curve.to_json())
     except Exception as error:
         if not isinstance(error, InputError):  # an InputError here comes of training itself
             traceback.print_exc()
@@ -69,16 +90,29 @@ def train_cell(request: Mapping[str, Any]) -> Outcome:
         return Outcome(status=status, error=reason(error), curve=curve.to_json())
 
 
-def _fit(trainer: Trainer, measure: str, curve: CurveRecord, warnings: list[str]) -> Outcome:
-    record = StalenessRecord(trainer) if measure == STALENESS else None
-    score = fit(trainer, [curve] if record is None else [curve, record])
+def _fit(
+    run: Run,
+    trainer: Trainer,
+    request: Mapping[str, Any],
+    callbacks: Sequence[Callback],
+    warnings: list[str],
+) -> Outcome:
+    record = StalenessRecord(trainer) if request.get("measure") == STALENESS else None
+    told = [*callbacks, *([] if record is None else [record])]
+    folder = request.get("folder")
+    score = fit(trainer, told) if folder is None else _fit_in(Path(folder), run, trainer, told)
     return Outcome(
         status=FINISHED,
         score=score,
-        curve=curve.to_json(),
         warning=next(iter(warnings), None),
         measured=None if record is None else record.to_json(),
     )
+
+
+def _fit_in(path: Path, run: Run, trainer: Trainer, callbacks: Sequence[Callback]) -> Score:
+    """Train, and write the folder of the run."""
+    with RunFolder.create(path, run, trainer.graph, NO_CHECKPOINTS) as folder:
+        return fit_in(folder, run, trainer, callbacks, NO_CHECKPOINTS, None)
 
 
 @contextmanager
@@ -102,11 +136,13 @@ def _warm_up(device: str) -> None:
     fit(build(Run.make(device=device, hidden=2, epochs=1), graph))
 
 
-def _build(run: Run, fingerprint: str | None) -> Trainer | Outcome:
+def _build(run: Run, request: Mapping[str, Any]) -> Trainer | Outcome:
     """The trainer; or the outcome of a method that this graph or network does not allow."""
     graph = load(run.dataset, device=pick_device(run.device))
-    if fingerprint not in (None, graph.fingerprint):
+    if request["fingerprint"] not in (None, graph.fingerprint):
         raise InputError(f"{run.dataset} has changed since the comparison began")
+    if request.get("measure") == VALIDATION:  # then nothing can look at the test nodes
+        graph = replace(graph, test_mask=torch.zeros_like(graph.test_mask), trusted=True)
     try:
         return build(run, graph)
     except TooLarge:

@@ -11,6 +11,7 @@ from graphfm.memory import is_out_of_memory
 from graphfm.training.callbacks import Score
 
 FINISHED, UNDEFINED, FAILED = "finished", "not defined", "failed"
+STOPPED = "stopped"  # ended by us before its end, because it would not win
 BROKEN = "broken"  # the run could not even be built: an error of the command, never kept
 NONE = "-"  # a number that does not exist
 
@@ -29,7 +30,7 @@ class Outcome:
     curve: Mapping[str, Sequence[Any]] | None = None  # epochs, also of a training that failed
 
     def __post_init__(self) -> None:
-        assert self.status in (FINISHED, UNDEFINED, FAILED, BROKEN)
+        assert self.status in (FINISHED, UNDEFINED, FAILED, BROKEN, STOPPED)
         has_result = self.score is not None or self.measured is not None
         assert (self.status == FINISHED) == has_result
 

@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 
 import torch
 
@@ -25,20 +27,57 @@ PROGRAM = (
     "from graphfm.experiments.child import main; main(request)"
 )
 MOST_DETAILS = 4000  # characters
+EPOCH = b"epoch "  # how a line begins that reports an epoch; the answer is the last line
 
 
-def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
+class Watch:
+    """How a cell is to be run, what is told of its epochs, and a way to end it from any thread."""
+
+    def __init__(
+        self,
+        on_epoch: Callable[[Mapping[str, Any]], None] | None = None,
+        *,
+        threads: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.on_epoch = on_epoch
+        self.threads, self.folder = threads, folder  # `folder`: where to write the run
+        self.ended = False
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def attach(self, process: subprocess.Popen[bytes]) -> None:
+        """The cell runs in this process."""
+        with self._lock:
+            self._process = process
+            if self.ended:
+                process.kill()
+
+    def end(self) -> None:
+        """End the process, or let none begin."""
+        with self._lock:
+            self.ended = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def run_in_child(
+    cell: Cell, fingerprint: str | None, scratch: Path, watch: Watch | None = None
+) -> Outcome:
     """Train a cell; its caches go to `scratch`, which is removed.
 
     The graph must have the fingerprint; None takes whatever graph has the name.
     """
+    watch = watch or Watch()
     request = {
         "path": _module_path(),
         "run": cell.run.to_json(),
         "measure": cell.measure,
         "code": cell.run.code(),
         "fingerprint": fingerprint,
-        "threads": torch.get_num_threads(),
+        "threads": watch.threads or torch.get_num_threads(),
+        "folder": None if watch.folder is None else str(watch.folder.resolve()),
+        "report": watch.on_epoch is not None,
     }
     shutil.rmtree(scratch, ignore_errors=True)  # left by a process that was killed
     environment = {**os.environ, "GRAPHFM_CACHE": str(scratch.resolve())}
@@ -50,8 +89,9 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
             stderr=errors,
             env=environment,
         )
+        watch.attach(process)
         try:
-            answer = _ask(process, json.dumps(request).encode() + b"\n")
+            answer = _ask(process, json.dumps(request).encode() + b"\n", watch)
             return _outcome(answer, process.wait(), errors)
         finally:
             process.kill()  # in case it still runs: after Ctrl-C
@@ -60,14 +100,20 @@ def run_in_child(cell: Cell, fingerprint: str | None, scratch: Path) -> Outcome:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _ask(process: subprocess.Popen[bytes], request: bytes) -> bytes:
+def _ask(process: subprocess.Popen[bytes], request: bytes, watch: Watch) -> bytes:
     """Send the request and wait for the answer. The pipe stays open: closing it ends the cell."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):  # it has died already, and its exit code says more
         process.stdin.write(request)
         process.stdin.flush()
-    return process.stdout.read()
+    answer = b""
+    for line in process.stdout:
+        if watch.on_epoch is not None and line.startswith(EPOCH):
+            watch.on_epoch(json.loads(line.removeprefix(EPOCH)))
+        else:
+            answer = line
+    return answer
 
 
 def _outcome(answer: bytes, code: int, errors: IO[bytes]) -> Outcome:

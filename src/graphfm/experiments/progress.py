@@ -36,6 +36,11 @@ class Progress:
         before = self._next + (self.running is not None)
         return self.num_cells - len(self.todo) + before
 
+    @property
+    def position(self) -> str:
+        """The same in words."""
+        return f"{self.number} of {self.num_cells}"
+
     def start(self, index: int) -> bool:
         """The cell `todo[index]` starts; False if another cell has settled it meanwhile."""
         self._next = index

@@ -54,8 +54,7 @@ class Store(MemoryStore):
         fingerprint is among the settings). `defaults` are the values of settings that a folder
         of an older version does not mention.
         """
-        settings = json.loads(json.dumps(settings))  # as it will be read again
-        _check_place(path)
+        check_place(path)
         try:
             make_folder(path)
             check_file(path / CELLS)
@@ -64,12 +63,8 @@ class Store(MemoryStore):
             raise InputError(f"cannot write to {path}: {error.strerror or error}") from None
         with stream:
             _lock(stream, path)
-            if (path / SETTINGS).exists():
-                _check_same(path, settings, json.loads(json.dumps(defaults or {})))
+            keep_settings(path / SETTINGS, settings, asked, defaults)
             store = cls(path, stream, dataset)
-            record = {"settings": settings, "asked": asked}
-            with atomic_path(path / SETTINGS) as unfinished:
-                unfinished.write_text(json.dumps(record, indent=2) + "\n")
             yield store
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
@@ -91,11 +86,25 @@ def memory_store() -> Iterator[MemoryStore]:
     yield MemoryStore()
 
 
-def _check_place(path: Path) -> None:
+def keep_settings(
+    file: Path,
+    settings: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+) -> None:
+    """Write what all cells share and what was asked; refuses settings other than those before."""
+    settings = json.loads(json.dumps(settings))  # as it will be read again
+    if file.exists():
+        _check_same(file, settings, json.loads(json.dumps(defaults or {})))
+    with atomic_path(file) as unfinished:
+        unfinished.write_text(json.dumps({"settings": settings, "asked": asked}, indent=2) + "\n")
+
+
+def check_place(path: Path, settings: str = SETTINGS) -> None:
     """Refuse a folder that holds something else."""
     if path.exists() and not path.is_dir():
         raise InputError(f"cannot write to {path}: it is a file; choose a folder with --out")
-    if not path.is_dir() or (path / SETTINGS).exists():
+    if not path.is_dir() or (path / settings).exists():
         return
     cells = path / CELLS  # exists and is empty if the very start was cut short
     others = [item for item in path.iterdir() if item != cells and not item.name.startswith(".")]
@@ -121,14 +130,15 @@ def _lock(stream: IO[bytes], path: Path) -> None:
         return
 
 
-def _check_same(path: Path, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+def _check_same(file: Path, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """Refuse a folder whose cells were run with other settings, and name the first of them."""
+    path = file.parent
     try:
-        before = read_json(path / SETTINGS)["settings"]
+        before = read_json(file)["settings"]
         there, here = dict(_leaves(before)), dict(_leaves(settings))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
-            f"{path / SETTINGS} cannot be read; choose another --out, or remove the folder"
+            f"{file} cannot be read; choose another --out, or remove the folder"
         ) from None
     there = {**dict(_leaves(defaults)), **there}
     for name in {**there, **here}:

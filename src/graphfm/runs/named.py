@@ -21,7 +21,7 @@ from graphfm.runs.own_code import digest_of, directions_to, follow, import_place
 RESERVED = {
     "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
     "json", "recipe", "resume", "explain", "quiet", "verbose", "help", "methods", "seeds", "own",
-    "sweep", "settings_of", "budget_epochs", "budget_seconds",
+    "sweep", "settings_of", "budget_epochs", "budget_seconds", "minutes", "trials", "jobs",
 }  # fmt: skip
 OBJECT = "Method("  # prefix of the name of a method that was given as an object
 

@@ -100,6 +100,7 @@ class Trainer:
             Setup(layers=layers, tables=tables, plan=plan, first_hop=first_hop, clock=self.clock)
         )
         estimator.begin(partial(encode_all, self))
+        self._shares_first_layer = bool(layers) and estimator.shares_first_layer(layers[0])
 
     def step(self, seeds: Tensor) -> Tensor:
         """Update the weights once; returns the loss, still on the device."""
@@ -134,13 +135,11 @@ class Trainer:
         estimator, objective = self.method.estimator, given.objective
         apart = self.plan.recording_pass
         first = apart and estimator.records_first
-        shared = [] if first and estimator.shares_first_layer(self.backbone.layers[0]) else None
+        shared = list[Tensor]() if first and self._shares_first_layer else None
         if first:
             self._record(given, shared)
         weight = 1.0 if estimator.compensation is None else objective.weight.clamp(min=1)
-        forward = ForwardPass(
-            records=not apart, recorded=first, loss_weight=weight, first_output=shared
-        )
+        forward = ForwardPass(not apart, first, weight, shared)
         with self.autocast():
             logits = self.backbone(given.x, given.batch, estimator, forward)
         if apart and not first:
@@ -155,13 +154,13 @@ class Trainer:
     @torch.no_grad()
     def _record(self, given: StepInput, first_output: list[Tensor] | None = None) -> None:
         """Write the histories in a second pass without dropout."""
-        forward = ForwardPass(first_output=first_output)
         with without_noise(self.backbone), self.autocast():
+            forward = ForwardPass(first_output=first_output)
             self.backbone(given.x, given.batch, self.method.estimator, forward)
         if self.plan.kernels:  # some write on a side stream, and the next pass reads the rows
             side_stream.join()
 
-    refresh_histories = refresh_histories  # a pass over the whole graph
+    refresh_histories = refresh_histories
 
     def parts(self) -> dict[str, Stateful]:
         """The parts that a checkpoint keeps, by the prefix of their tensors' names."""
