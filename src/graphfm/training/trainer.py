@@ -59,8 +59,7 @@ class Trainer:
         self.memory = PeakMemory(graph.device)
         self.x = backbone.features(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
-        size = GraphSize.of(graph)
-        self.plan = plan = plan_step(size, graph.device, backbone, method, training)
+        self.plan = plan = plan_step(GraphSize.of(graph), graph.device, backbone, method, training)
         if plan.note is not None:
             logger.warning(plan.note)
         if not plan.captured and graph.device.type == "cuda":
