@@ -23,7 +23,7 @@ from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.setup import seeded
 
 METHODS: dict[str, dict[str, object]] = {
-    "full batch": {"method": "full", "eval_every": 4},
+    "full batch": {"method": "full", "epochs": 800, "patience": 0, "eval_every": 10},
     "GraphSAGE, 1 neighbour": {"method": "graphsage", "fanout": (1,)},
     "GraphSAGE, 5 neighbours": {"method": "graphsage", "fanout": (5,)},
     "VR-GCN, 1 neighbour": {"method": "vr-gcn", "fanout": (1,)},
@@ -49,7 +49,7 @@ def run(job: Job) -> tuple[Job, dict[str, float]]:
     return job, {"val": score.val, "test": score.test, "epoch": score.best_epoch}
 
 
-def alone(job: Job, epochs: int = 5) -> dict[str, float]:
+def alone(job: Job, epochs: int = 4) -> dict[str, float]:
     """Seconds of an epoch and peak memory of a training that has the device for itself."""
     dataset, layers, row, settings, _ = job
     graph = load(dataset, device=pick_device("auto"))

@@ -41,7 +41,7 @@ class Method:
             )
 
 
-@trains_with(lr=0.01, epochs=200)
+@trains_with(lr=0.01, epochs=400)
 def full() -> Method:
     """Full batch: every node and edge at every step. Exact, and limited by memory."""
     return Method(FullSampler())
