@@ -18,6 +18,7 @@ class GraphLayer(nn.Module, ABC):
     sums: ClassVar[bool] = False
     # `update` can read aggregate and own row from one joined tensor (`Targets.joined`).
     joins: ClassVar[bool] = False
+    reads_features: bool = False  # its input rows are raw features, which never change
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import torch
 from graphfm.batch import Block, Edges, Rows
 from graphfm.kernels import backend
 from graphfm.kernels.fused_aggregate import Combined, combine, fits, keep
-from graphfm.kernels.momentum import Momentum, Noise
+from graphfm.kernels.momentum import NEVER_SEEN, Momentum, Noise
 from tests.kernels.device import DEVICE, FLOAT_TYPES, with_and_without
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -36,7 +36,7 @@ def momentum_of(width, **changes):
     whole = Momentum(past, visits, place=None, beta=0.3, fresh=True, whole_gradient=False)
     if changes.pop("lag", False):
         inputs = torch.randn(NUM_NODES + 1, width, device=DEVICE)
-        inputs[::3] = torch.nan  # never seen
+        inputs[::3] = NEVER_SEEN
         changes["inputs"] = inputs
     return replace(whole, **changes)
 

@@ -20,7 +20,7 @@ from tests.kernels.device import DEVICE, sized
 STEPS = 3
 BACKBONES = [("sage", 0.0), ("gcn", 0.3), *sized([("sage", 0.3), ("gcn", 0.0)], [])]
 OUTPUT = {  # the argument of a kernel that it fills; rows of tables are not touched before
-    "graph.keep": None,
+    "combine.keep": None,
     "step.add_up": 2,
     "step.sum_parts": 1,
     "matmul.gradient": 2,

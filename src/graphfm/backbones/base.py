@@ -82,6 +82,8 @@ class Backbone(nn.Module):
         super().__init__()
         self.encode, self.decode = encode, decode
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
+        if layers:
+            layers[0].reads_features = isinstance(encode, nn.Identity)
 
     def adjacency(self, graph: Graph) -> Adjacency:
         """The matrix the layers aggregate with."""

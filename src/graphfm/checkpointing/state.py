@@ -6,7 +6,6 @@ parts names in one file, and refuses a file that does not fit the trainer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -108,18 +107,15 @@ def check(
 def impossible(trainer: Trainer, tensors: Mapping[str, Tensor]) -> str | None:
     """The first tensor with NaN, Inf or a number outside its range, or None. Waits for the GPU.
 
-    Histories may fill the device, so this allocates nothing of their size. Tables in which NaN
-    means that a row was never written are left out: what is wrong in them spreads to the others.
+    Histories may fill the device, so this allocates nothing of their size.
     """
-    planned = trainer.plan.tables.items()
-    sparse = {f"history.{name}" for name, table in planned if math.isnan(table.spec.unwritten)}
     own = trainer.method.sampler.ranges.items()
     ranges = RANGES | {f"sampler.{name}": bounds for name, bounds in own}  # a later one decides
     bounded = {
         name: bounds
         for name, rows in tensors.items()
         for form, bounds in ranges.items()
-        if rows.numel() and name not in sparse and fnmatchcase(name, form)
+        if rows.numel() and fnmatchcase(name, form)
     }
     if not bounded:
         return None

@@ -14,7 +14,7 @@ from graphfm.estimators.base import Estimator, check_beta, per_layer
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
 from graphfm.kernels import fused_aggregate
 from graphfm.kernels.fused_aggregate import Combined
-from graphfm.kernels.momentum import Momentum, Noise
+from graphfm.kernels.momentum import NEVER_SEEN, Momentum, Noise, were_seen
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable, TableSpec
 
@@ -84,9 +84,9 @@ class AggregateMomentum(Estimator):
             for d in range(first, len(layers))
         }
         return tables | {
-            f"inputs.{d}": TableSpec(width=layers[d].in_width, unwritten=math.nan)
+            f"inputs.{d}": TableSpec(width=layers[d].in_width, unwritten=NEVER_SEEN)
             for d in range(first, len(layers))
-            if self.correct_lag and betas[d] < 1
+            if self.correct_lag and betas[d] < 1 and not layers[d].reads_features
         }
 
     def prepare(self, setup: Setup) -> None:
@@ -147,13 +147,12 @@ class AggregateMomentum(Estimator):
         """Move averages by how much the sampled rows have changed since they were last seen."""
         block, edges = step.block, step.block.edges
         if step.layer.sums and block.self_weight is None and _one_each(edges):
-            # What the edges read is all that is needed. NaN: the row was never seen.
-            change = inputs.pull(block.src_ids.index_select(0, edges.col))
+            change = inputs.pull(block.src_ids.index_select(0, edges.col))  # what the edges read
+            known = known * were_seen(change)
             torch.sub(fresh, change.mul_(edges.weight.unsqueeze(1)), out=change)
-            change.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)
         else:
             last = inputs.pull(block.src_ids)
-            last = torch.where(last.isnan(), step.h.float(), last)
+            last = torch.where(were_seen(last), last, step.h.float())
             change = fresh - step.layer.aggregate(last, block).float()
         return past.addcmul_(change, known)
 

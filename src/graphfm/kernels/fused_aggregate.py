@@ -16,7 +16,7 @@ from torch import Tensor
 
 from graphfm.batch import Block, Rows
 from graphfm.kernels import backend, side_stream
-from graphfm.kernels.momentum import Momentum
+from graphfm.kernels.momentum import Momentum, were_seen
 from graphfm.kernels.sparse_sum import weighted_sum
 from graphfm.kernels.table_write import columns_of, given_or, put_rows, put_rows_plain
 
@@ -95,7 +95,7 @@ def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tupl
     past = momentum.past.index_select(0, row).float()
     if momentum.inputs is not None:
         last = momentum.inputs.index_select(0, block.src_ids)
-        change = torch.where(last.isnan(), 0.0, h.detach() - last)
+        change = torch.where(were_seen(last), h.detach() - last, 0.0)
         past = past + weighted_sum(change, block) * (seen > 1)
     if momentum.noise is not None:
         past = momentum.noise.drop(past, torch.rand_like(past), block.degree)

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+NEVER_SEEN = -0.0  # how a row of `Momentum.inputs` begins that was never written
+
+
+def were_seen(rows: Tensor) -> Tensor:
+    """[num_rows, 1] false for rows that hold `NEVER_SEEN`, which is 0 with a sign."""
+    first = rows[:, :1]
+    return (first != 0) | ~first.signbit()
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -29,7 +37,7 @@ class Momentum:
     beta: float
     fresh: bool  # the first visit takes all (visit-count correction)
     whole_gradient: bool
-    inputs: Tensor | None = None  # [num_nodes + 1, width] rows as last seen, NaN: never
+    inputs: Tensor | None = None  # [num_nodes + 1, width] rows as last seen
     noise: Noise | None = None
 
     @property

@@ -83,10 +83,13 @@ def since_seen(
 
 @triton.jit
 def row_change(rows, ids, inputs, source, col, inside, width):
-    """Return how much a row has changed since it was last seen; 0 if it never was (NaN)."""
+    """Return how much a row has changed since it was last seen; 0 if it never was (-0.0)."""
     value = tl.load(rows + source * width + col, inside, other=0.0).to(tl.float32)
-    past = tl.load(inputs + tl.load(ids + source) * width + col, inside, other=0.0).to(tl.float32)
-    return tl.where(past == past, value - past, 0.0)
+    place = inputs + tl.load(ids + source) * width
+    first = tl.load(place).to(tl.float32)
+    past = tl.load(place + col, inside, other=0.0).to(tl.float32)
+    seen = (first != 0.0) | (first.to(tl.int32, bitcast=True) == 0)
+    return tl.where(seen, value - past, 0.0)
 
 
 @triton.jit
