@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet install --constraint const
 .PHONY: run test clean
 
 run: .venv/run
-	$(BIN)/graphfm train
+	$(BIN)/graphfm train --method graphfm-ib --epochs 30
 
 test: .venv/dev
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ class LayerGradient:
     name: str  # "encode", "layer 1", ..., "decode"
     relative: float  # ||batch - full|| / ||full||
     cosine: float  # of the angle between the two; 0 where either is zero
+    bias: float  # ||mean of the batches - full|| / ||full||: what averaging does not remove
 
 
 def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGradient]:
@@ -42,6 +43,7 @@ def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGr
         raise InputError(f"batches is {batches}; expected 1 or more")
     groups = _parameters(trainer.backbone)
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in groups}
+    sums = dict[str, Tensor]()
     with _as_in_training(trainer):
         exact = _gradients(_full_loss(trainer), groups)
         for batch in _batches(trainer, batches):
@@ -51,8 +53,14 @@ def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGr
                 trainer.totals.copy_(totals)
             for name, values in measured.items():
                 values.append(_compare(found[name], exact[name]))
+                sums[name] = sums[name] + found[name] if name in sums else found[name]
     return [
-        LayerGradient(name, fmean(error for error, _ in values), fmean(cos for _, cos in values))
+        LayerGradient(
+            name,
+            relative=fmean(error for error, _ in values),
+            cosine=fmean(cos for _, cos in values),
+            bias=_compare(sums[name] / len(values), exact[name])[0],
+        )
         for name, values in measured.items()
     ]
 
