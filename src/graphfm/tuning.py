@@ -37,8 +37,9 @@ def tune(
     that table are returned. The same call continues what it finds in `out`.
 
     `minutes` is the time for everything, `trials` the number of trainings of each method in the
-    search; one of them has to be given. `budget_epochs` are the most epochs of one training (100),
-    and `patience` the number of epochs without a better score after which one ends (0: never).
+    search; one of them has to be given. `budget_epochs` are the most epochs of one training; by
+    default each method has its own number, and with `minutes` a part of it if all would not fit.
+    `patience` is the number of epochs without a better score after which one ends (0: never).
     `jobs` trainings run at a time; without it, as many as cores and memory allow. `own` has options
     of single methods: `{"graphsage": {"fanout": (2, 2)}}`. The options below go to every method
     that takes them, and what is given is not searched.

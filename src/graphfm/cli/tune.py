@@ -86,9 +86,10 @@ def tune(
     Learning rate, dropout, weight decay, schedule and a few settings of each method are searched on
     validation nodes, the method's defaults first; test nodes are looked at only in the final
     trainings. An option that is given here is fixed and not searched. With --minutes every method
-    gets the same time, with --trials the same number of trainings. The same command continues where
-    an earlier one ended; started twice, both share the work. Exit code 1: a final training failed,
-    or no trial of a method finished.
+    gets the same time, and fewer epochs than its own where they would not fit (--budget-epochs sets
+    them); with --trials the same number of trainings. The same command continues where an earlier
+    one ended; started twice, both share the work. Exit code 1: a final training failed, or no trial
+    of a method finished.
     """
     require_optuna()
     with importable(os.getcwd() if ":" in methods + backbone else None):
@@ -115,9 +116,11 @@ def _run(plan: TunePlan, out: Path | None, json: bool) -> None:
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(tuning)) from None
     if json:
+        plan, pace = tuning.plan, tuning.plan.pace
         shared = {**plan.base.shared.to_json(), **plan.asked(), "out": str(tuning.path)}
         del shared["method"], shared["method_settings"], shared["training"]["seed"]
         shared |= {"jobs": tuning.jobs, "num_trials": len(tuning.records)}
+        shared |= {"epochs_factor": 1.0 if pace is None else pace.factor}
         caption = {"caption": tuning.table().caption}
         print_json({**shared, **caption, "rows": [row.to_json() for row in rows]})
     else:

@@ -73,6 +73,18 @@ def test_json_is_one_object_with_rows():
     assert [row["difference"] is None for row in record["rows"]].count(True) == 1
 
 
+def test_minutes_may_shorten_the_trainings_and_the_json_says_so(trained):
+    trained.pause = 0.05  # 200 epochs of full are 10 s
+    ended = tune(*SMALL, "--methods", "full", "--minutes", "0.04", "--seeds", "1", "--json")
+    assert ended.code == 0, ended.err
+    factor, caption = ended.json["epochs_factor"], ended.json["caption"]
+    assert factor < 1
+    assert f"; epochs are {factor:g} times each method's own" in caption
+    assert "--budget-epochs sets them; the settings were chosen" in caption
+    assert f"epochs are {factor:g} times each method's own" in " ".join(ended.err.split())
+    assert {c.run.training.epochs for c in trained.cells[1:]} == {max(5, round(200 * factor))}
+
+
 def test_the_best_run_can_be_evaluated_and_used_to_predict(here):
     row = tune(*SMALL, *SHORT, "--methods", "full", "--trials", "1", "--json").json["rows"][0]
     best = here / OUT / "best" / "full"

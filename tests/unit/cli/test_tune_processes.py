@@ -77,16 +77,21 @@ def test_killed_in_the_middle_it_goes_on_and_the_number_of_trials_is_right(here)
     assert [path.name for path in (here / "out" / ".workers").iterdir() if path.is_dir()] == []
 
 
-def test_two_processes_share_the_trials_and_the_table(here):
-    options = {**OPTIONS, "methods": "full,graphsage", "trials": 4, "seeds": 2, "jobs": 2}
-    both = [begin(SHARED, json.dumps(options), f"{here}/ready-{n}") for n in range(2)]
+def run_two(here, **options) -> list[list]:
+    """What both of two processes trained, and their rows."""
+    told = json.dumps({**OPTIONS, **options})
+    both = [begin(SHARED, told, f"{here}/ready-{n}") for n in range(2)]
     try:
         ended = [process.communicate(timeout=120) for process in both]
     finally:
         for process in both:
             process.kill()
     assert [process.returncode for process in both] == [0, 0], ended
-    (one, first), (two, second) = (json.loads(out) for out, _ in ended)
+    return [json.loads(out) for out, _ in ended]
+
+
+def test_two_processes_share_the_trials_and_the_table(here):
+    (one, first), (two, second) = run_two(here, methods="full,graphsage", trials=4, seeds=2, jobs=2)
     done = Counter(one + two)
     wanted = {f"{method}, trial {n}" for method in ("full", "graphsage") for n in (1, 2, 3, 4)}
     wanted |= {f"{method}, seed {n}" for method in ("full", "graphsage") for n in (0, 1)}
@@ -98,3 +103,16 @@ def test_two_processes_share_the_trials_and_the_table(here):
     ]
     assert Counter(record["method"] for record in records) == {"full": 4, "graphsage": 4}
     assert len({json.dumps([r["method"], r["settings"]]) for r in records}) == 8
+
+
+def test_two_processes_agree_on_the_epochs(here):
+    (one, first), (two, second) = run_two(
+        here, methods="full", minutes=0.1, seeds=1, jobs=1, budget_epochs=None
+    )
+    assert (one + two).count("full, a few epochs") == 1  # one times them, the other waits
+    assert (one + two).count("full, trial 1") == (one + two).count("full, seed 0") == 1
+    assert [len(rows) for rows in (first, second)] == [1, 1]
+    factor = json.loads((here / "out" / "tuning.json").read_text())["settings"]["epochs"]["factor"]
+    run = json.loads((here / "out" / "best" / "full" / "config.json").read_text())["run"]
+    assert factor < 1
+    assert run["training"]["epochs"] == max(5, round(200 * factor))

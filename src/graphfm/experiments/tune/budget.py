@@ -66,8 +66,9 @@ class Budget:
         if self.plan.minutes is None:
             return None
         whole = 60 * self.plan.minutes - self.reserve(records)
-        spent = max(time.monotonic() - self._started, sum(record.cost for record in records))
-        return whole - spent
+        before = 0.0 if self.plan.pace is None else self.plan.pace.seconds
+        spent = before + sum(record.cost for record in records)
+        return whole - max(time.monotonic() - self._started, spent)
 
     def overrun(self, records: Records) -> float:
         """Seconds by which everything will take longer than the minutes that were given."""
@@ -77,9 +78,14 @@ class Budget:
         return elapsed + self.reserve(records) - 60 * self.plan.minutes
 
     def reserve(self, records: Records) -> float:
-        """Seconds that the final trainings will take, from the time of each method's best trial."""
+        """Seconds that the final trainings will take, from the time of each method's best trial.
+
+        Where there is none yet, from the few epochs that were timed before the search, if any.
+        """
+        timed = {} if self.plan.pace is None else self.plan.pace.expected
         known = {search.method: best(of(search.method, records)) for search in self.plan.searches}
-        seconds = {method: found.seconds for method, found in known.items() if found is not None}
+        seconds = {method: timed[method] for method in known if method in timed}
+        seconds |= {method: found.seconds for method, found in known.items() if found is not None}
         given_up = {m for m in known if gave_up(of(m, records)) is not None}
         waiting = known.keys() - seconds.keys() - given_up
         share = 60 * RESERVE * (self.plan.minutes or 0.0)
@@ -87,7 +93,7 @@ class Budget:
             return share
         average = fmean(seconds.values())
         all_of_them = [seconds.get(method, average) for method in known if method not in given_up]
-        estimate = MARGIN * _makespan(all_of_them * self.plan.base.seeds, self.jobs)
+        estimate = MARGIN * makespan(all_of_them * self.plan.base.seeds, self.jobs)
         return max(estimate, share) if waiting else estimate
 
     def _open(self, records: Records) -> list[Search]:
@@ -107,7 +113,7 @@ def _typical(records: Sequence[TrialRecord]) -> float | None:
     return fmean(known) if known else None
 
 
-def _makespan(seconds: Iterable[float], jobs: int) -> float:
+def makespan(seconds: Iterable[float], jobs: int) -> float:
     """When the last of some trainings ends, if the next begins wherever one has ended."""
     ends = [0.0] * jobs
     for duration in seconds:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphfm.errors import InputError
 from graphfm.experiments.cell import VALIDATION, Cell
 from graphfm.experiments.compare.plan import Plan, choose_methods
+from graphfm.experiments.tune.pace import Pace
 from graphfm.experiments.tune.space import (
     Dimension,
     rounded,
@@ -24,7 +25,7 @@ from graphfm.runs.named import BackboneLike, MethodLike
 from graphfm.runs.run import Run
 
 SEED = 1000  # of every trial: not among the seeds of the final trainings, which are 0 to 999
-PATIENCE = 20  # more than `compare` has: with a cosine schedule the best epochs come last
+PATIENCE = 20  # less than `train` has: trainings of a search are many, and often shorter
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,6 +74,7 @@ class TunePlan:
     minutes: float | None
     trials: int | None  # of each method
     jobs: int | None  # trainings at a time; None leaves it to the memory and the cores
+    pace: Pace | None = None  # how the epochs were chosen, if they were
 
     @classmethod
     def make(
@@ -100,14 +102,38 @@ class TunePlan:
             **given,
         }  # fmt: skip
         base = Plan.make(**options, own=own)
-        searches = tuple(
-            _search(entry.cells[0].run, {*given, *base.own.get(entry.method, {})})
-            for entry in base.entries
-            if entry.cells
-        )
         return cls(
-            base=base, searches=searches, options=options, minutes=minutes, trials=trials, jobs=jobs
-        )
+            base=base, searches=_searches(base, given), options=options, minutes=minutes,
+            trials=trials, jobs=jobs,
+        )  # fmt: skip
+
+    @property
+    def chooses_epochs(self) -> bool:
+        """True if trainings may be made shorter, so that they fit into the minutes."""
+        return self.minutes is not None and self.trials is None and not self.gives_epochs
+
+    @property
+    def gives_epochs(self) -> bool:
+        return self.options["budget_epochs"] is not None
+
+    def epochs_at(self, pace: Pace) -> dict[str, int]:
+        """By method; a number that was given to a method alone stays."""
+        return {
+            search.method: search.epochs
+            if "epochs" in self.base.own.get(search.method, {})
+            else pace.epochs(search.epochs)
+            for search in self.searches
+        }
+
+    def paced(self, pace: Pace | None) -> TunePlan:
+        """The same plan with the epochs of this pace, for trials and final trainings alike."""
+        if pace is None or pace.factor == 1:
+            return replace(self, pace=pace)
+        own = {name: dict(settings) for name, settings in self.base.own.items()}
+        for method, epochs in self.epochs_at(pace).items():
+            own.setdefault(method, {})["epochs"] = epochs
+        base = Plan.make(**self.options, own=own)
+        return replace(self, base=base, searches=_searches(base, self.options), pace=pace)
 
     def most(self, search: Search) -> float:
         """The most trials of a method: there is no use in trying the same settings twice."""
@@ -125,6 +151,14 @@ class TunePlan:
     def asked(self) -> dict[str, Any]:
         """What may change from one start to the next."""
         return {**self.base.asked(), "minutes": self.minutes, "trials": self.trials}
+
+
+def _searches(base: Plan, fixed: Iterable[str]) -> tuple[Search, ...]:
+    return tuple(
+        _search(entry.cells[0].run, {*fixed, *base.own.get(entry.method, {})})
+        for entry in base.entries
+        if entry.cells
+    )
 
 
 def _search(run: Run, fixed: set[str]) -> Search:

@@ -42,7 +42,10 @@ def final_table(
 def caption(plan: TunePlan, final: Plan | None, records: Records, jobs: int) -> str:
     """What all rows share, and how often validation was looked at to choose their settings."""
     looks = f"the settings were chosen on validation, by {counts(records)}"
-    return f"{describe(final or plan.base)}, {at_a_time(jobs)}; {looks}"
+    paced = "" if plan.pace is None else plan.pace.in_words()
+    return "; ".join(
+        filter(None, (f"{describe(final or plan.base)}, {at_a_time(jobs)}", paced, looks))
+    )
 
 
 def search_table(plan: TunePlan, records: Records) -> Table:

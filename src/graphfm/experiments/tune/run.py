@@ -25,7 +25,9 @@ from graphfm.experiments.tables import Table
 from graphfm.experiments.tune.budget import Budget, choose_jobs
 from graphfm.experiments.tune.final import run_final
 from graphfm.experiments.tune.lease import WORKERS, Lease
+from graphfm.experiments.tune.pace import KEY, stored_pace
 from graphfm.experiments.tune.plan import TunePlan
+from graphfm.experiments.tune.probe import choose_pace, measure
 from graphfm.experiments.tune.record import Records, counts
 from graphfm.experiments.tune.report import (
     at_a_time,
@@ -95,15 +97,14 @@ class Tuning:
         """Do all that is missing."""
         started = time.monotonic()
         settings = self._prepare()
-        with Lease.take(self.path) as lease:
-            with lease.alone():
-                defaults = self.plan.base.defaults()
-                keep_settings(self.path / SETTINGS, settings, self.plan.asked(), defaults)
-            with Workers(self.jobs, self.train) as workers:
-                self._search(lease, workers, settings["graph"]["fingerprint"], started)
-                waiting = f"another process runs the final trainings of {self.path}; waiting for it"
-                with locked(self.path / WORKERS / "final.lock", waiting):
-                    self._finish(lease, workers, settings)
+        with Lease.take(self.path) as lease, Workers(self.jobs, self.train) as workers:
+            waiting = f"another process times a few epochs for {self.path}; waiting for it"
+            with locked(self.path / WORKERS / "epochs.lock", waiting):
+                settings = self._settle_epochs(lease, workers, settings, started)
+            self._search(lease, workers, settings["graph"]["fingerprint"], started)
+            waiting = f"another process runs the final trainings of {self.path}; waiting for it"
+            with locked(self.path / WORKERS / "final.lock", waiting):
+                self._finish(lease, workers, settings)
         return self.rows
 
     def _prepare(self) -> dict[str, Any]:
@@ -122,6 +123,28 @@ class Tuning:
         if device.type == "cuda":
             torch.cuda.empty_cache()
         self.observer.on_message(f"{describe(base)}, {at_a_time(self.jobs)}")
+        return settings
+
+    def _settle_epochs(
+        self, lease: Lease, workers: Workers, settings: dict[str, Any], started: float
+    ) -> dict[str, Any]:
+        """Choose the epochs of a new folder, or take those it has; keep all settings in it."""
+        file, plan = self.path / SETTINGS, self.plan
+        pace = None if plan.gives_epochs else stored_pace(file)
+        if pace is not None:
+            said = pace.kept_in_words(plan.minutes)
+        elif plan.chooses_epochs and not file.exists():
+            self.observer.on_message("timing a few epochs of each method")
+            costs = measure(plan.searches, workers, settings["graph"]["fingerprint"], lease)
+            pace = choose_pace(plan, costs, self.jobs, time.monotonic() - started)
+            said = pace.in_words()
+        if pace is not None:
+            self.plan = plan.paced(pace)
+            settings = {**settings, KEY: pace.to_json()}
+            if said:
+                self.observer.on_message(said)
+        with lease.alone():
+            keep_settings(file, settings, self.plan.asked(), self.plan.base.defaults())
         return settings
 
     def _memory(self, graph: GraphSize) -> list[MemoryPlan]:
