@@ -15,7 +15,7 @@ from typing import Any
 from graphfm.errors import InputError
 from graphfm.runs.run import Run
 
-Value = bool | int | float | str
+Value = bool | int | float | str | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ BACKBONES: Mapping[str, Space] = {
     "gcnii": {"alpha": Range(0.05, 0.5), "theta": Range(0.2, 1.5)},
 }
 BATCH: Space = {"batch_size": Choice((256, 512, 1024))}
+PARTS: Space = {"parts_per_batch": Choice((10, 40))}  # beside the default, a tenth
 METHODS: Mapping[str, Space] = {
     "graphsage": BATCH,
     "graphfm-ib": {**BATCH, "beta": Range(0.05, 1.0, log=True)},
@@ -62,7 +63,10 @@ METHODS: Mapping[str, Space] = {
     "mvs-gcn": BATCH,
     "graphsaint": {"budget": Choice((1000, 2000, 4000))},
     "shadow": BATCH,
-    "graphfm-ob": {"beta": Range(0.0, 1.0)},
+    "cluster-gcn": PARTS,
+    "gas": PARTS,
+    "graphfm-ob": {**PARTS, "beta": Range(0.0, 1.0)},
+    "graphfm-delta": PARTS,
     "sign": BATCH,
     "sgc": BATCH,
 }
