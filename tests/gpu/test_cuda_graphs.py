@@ -15,6 +15,7 @@ STATIC = {  # whose steps can be captured
     "graphsage": {"method": "graphsage", "fanout": (3, 2)},
     "ib": {"method": "graphfm-ib"},
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
+    "ib as published": {"method": "graphfm-ib", "as_published": True},
     "vr-gcn": {"method": "vr-gcn"},
     "sign": {"method": "sign"},
     "sgc": {"method": "sgc"},
@@ -76,6 +77,9 @@ def test_the_same_bits_with_and_without(make_graph, name, backbone, kernels):
         {"history": "bf16"},
         {"steps_per_epoch": 5},
         {"refresh_histories": True},
+        {"dropout": 0.0},
+        {"drop_average": False},
+        {"as_published": True},
     ],
     ids=str,
 )
@@ -166,9 +170,9 @@ def test_an_error_while_capturing_is_the_one_that_is_raised(make_graph, monkeypa
 
 def test_a_schedule_reaches_the_captured_steps(make_graph):
     graph = make_graph(num_nodes=600, num_edges=4000)
-    steady, _ = trained(graph, method="graphfm-ib", epochs=6, capture="on")
-    options = {"schedule": "cosine", "capture": "on"}
-    falling, _ = trained(graph, method="graphfm-ib", **options, epochs=6)
+    options = {"method": "graphfm-ib", "epochs": 6, "capture": "on"}
+    steady, _ = trained(graph, schedule="constant", **options)
+    falling, _ = trained(graph, schedule="cosine", **options)
     assert any(
         not torch.equal(p, q)
         for p, q in zip(steady.backbone.parameters(), falling.backbone.parameters(), strict=True)

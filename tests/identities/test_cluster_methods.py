@@ -174,7 +174,8 @@ def test_rows_are_read_in_place_or_gathered_alike(
     def trained():
         torch.manual_seed(3)
         method = METHODS[name](parts=4, parts_per_batch=2, exact_first_hop=first_hop)
-        trainer = trainer_of(graph, backbone, method, layers=3, dropout=0.0, residual=residual)
+        network = {"layers": 3, "hidden": 32, "dropout": 0.0, "residual": residual}
+        trainer = trainer_of(graph, backbone, method, **network)
         losses = [trainer.epoch() for _ in range(3)]
         tables = {key: table.rows for key, table in method.estimator.histories_by_name().items()}
         return losses, dict(trainer.backbone.state_dict()), tables

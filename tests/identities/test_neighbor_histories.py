@@ -68,18 +68,21 @@ def test_no_gradient_reaches_the_past(make_graph, name, method):
     assert not any(history(trainer, depth).requires_grad for depth in range(2))
 
 
+@pytest.mark.parametrize("as_published", [True, False])
 @pytest.mark.parametrize("beta", [0.0, 0.25, 0.6])
-def test_the_gradient_of_momentum_is_that_of_the_fresh_part(make_graph, beta):
-    """One GCN layer: beta times the gradient of GraphSAGE, whatever the histories hold."""
+def test_the_gradient_of_momentum_is_that_of_the_fresh_part(make_graph, beta, as_published):
+    """One GCN layer: of GraphSAGE's gradient a share of beta, or all, whatever histories hold."""
     graph, grads = make_graph(), []
     backbone = network(graph, "gcn", layers=1)
-    for name, options in (("graphsage", {}), ("graphfm-ib", {"beta": (beta,), "start": "zero"})):
+    momentum = {"beta": (beta,), "start": "zero", "as_published": as_published}
+    for name, options in (("graphsage", {}), ("graphfm-ib", momentum)):
         trainer, x = make_trainer(graph, backbone, name, fanout=(2,), **options), graph.x.clone()
         if name == "graphfm-ib":
             fill(trainer, 0, torch.randn(60, graph.num_features))
         forward(trainer, torch.arange(60), x=x.requires_grad_()).sum().backward()
         grads.append(x.grad)
-    torch.testing.assert_close(grads[1], beta * grads[0], **CLOSE)
+    share = beta if as_published else 1.0
+    torch.testing.assert_close(grads[1], share * grads[0], **CLOSE)
 
 
 @pytest.mark.parametrize("name", LINEAR)

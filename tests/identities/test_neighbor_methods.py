@@ -69,14 +69,17 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize(
-    ("variant", "start"), [("plain", "zero"), ("noisy", "fresh"), ("deep", "fresh")]
-)
+    ("variant", "options"),
+    [("plain", {"start": "zero"}), ("plain", {}), ("noisy", {}), ("noisy", {"start": "zero"}),
+     ("noisy", {"correct_lag": False}), ("noisy", {"as_published": True}), ("deep", {})],
+)  # fmt: skip
 @pytest.mark.parametrize("name", BACKBONES)
-def test_momentum_of_beta_one_is_graphsage_bit_for_bit(make_graph, name, variant, start):
+def test_momentum_of_beta_one_is_graphsage_bit_for_bit(make_graph, name, variant, options):
+    """With dropout too: a history that has no share draws no random number."""
     graph = make_graph(weighted=True)
     backbone = network(graph, name, **VARIANTS[variant])
     plain, plain_losses = trained(graph, backbone, "graphsage", fanout=(2,))
-    ours, losses = trained(graph, backbone, "graphfm-ib", fanout=(2,), beta=(1.0,), start=start)
+    ours, losses = trained(graph, backbone, "graphfm-ib", fanout=(2,), beta=(1.0,), **options)
     assert losses == plain_losses
     assert plain.keys() == ours.keys()
     for key in plain:

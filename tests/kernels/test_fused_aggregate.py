@@ -26,7 +26,8 @@ def block_of(fanout, *, own):
     ids[1] = ids[0] = 7
     edges = Edges(first, col, weight, size, fanout)
     self_weight = torch.rand(NUM_DST, device=DEVICE) if own else None
-    return Block(ids, edges, torch.ones(NUM_DST, device=DEVICE), self_weight)
+    degree = torch.arange(NUM_DST, dtype=torch.float32, device=DEVICE)
+    return Block(ids, edges, degree, self_weight)
 
 
 def momentum_of(width, **changes):

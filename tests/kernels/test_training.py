@@ -14,10 +14,9 @@ SAMPLED = {
     "graphsage": {"method": "graphsage", "fanout": (3, 2)},
     "ib": {"method": "graphfm-ib", "fanout": (2, 1)},
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
-    "ib as published": {
-        "method": "graphfm-ib", "exact_first_hop": False, "start": "zero", "beta": (0.9,)
-    },
-    "ib whole gradient": {"method": "graphfm-ib", "whole_gradient": True, "beta": (0.2,)},
+    "ib as published": {"method": "graphfm-ib", "as_published": True},
+    "ib whole gradient": {"method": "graphfm-ib", "correct_lag": False, "beta": (0.2,)},
+    "ib of three layers": {"method": "graphfm-ib", "layers": 3, "fanout": (1, 2, 1)},
     "ib half tables": {"method": "graphfm-ib", "history": "fp16"},
     "ib beta 1": {"method": "graphfm-ib", "beta": (1.0,)},
     "ib beta 0": {"method": "graphfm-ib", "beta": (0.0,)},
@@ -27,9 +26,7 @@ SAMPLED = {
 CLUSTERED = {
     "gas": {"method": "gas"},
     "ob": {"method": "graphfm-ob", "beta": (0.3,)},
-    "ob as published": {
-        "method": "graphfm-ob", "partial": "sum", "start": "zero", "exact_first_hop": False
-    },
+    "ob as published": {"method": "graphfm-ob", "as_published": True},
     "ob above a threshold": {"method": "graphfm-ob", "threshold": 2},
     "ob half tables": {"method": "graphfm-ob", "history": "fp16"},
     "delta": {"method": "graphfm-delta"},

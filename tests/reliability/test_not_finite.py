@@ -42,11 +42,9 @@ def test_a_loss_that_is_none_stops_at_the_last_good_checkpoint(graph, tmp_path, 
     newest = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert newest.record["training"]["touched"]["steps"] == 6
     with newest.opened() as stream:
-        assert all(
-            stream.get_tensor(name).isfinite().all()
-            for name in stream.keys()  # noqa: SIM118
-            if not name.startswith("random")
-        )
+        for name in stream.keys():  # noqa: SIM118
+            rows = stream.get_tensor(name)
+            assert name.startswith("random") or rows.isfinite().all(), name
 
 
 def test_the_search_for_the_layer_is_announced(graph, tmp_path, monkeypatch, caplog):
@@ -91,6 +89,7 @@ def test_a_layer_that_breaks_beyond_the_batch_is_named():
     masks = {f"{split}_mask": ids % 3 == i for i, split in enumerate(("train", "val", "test"))}
     star = Graph.from_edges(edges, x, ids % 3, undirected=True, **masks)
     options = {"layers": 3, "hidden": 64, "dropout": 0.0, "parts": 6, "partition": "random"}
+    options |= {"parts_per_batch": 4, "lr": 0.01, "schedule": "constant"}
     with pytest.raises(InputError, match="first in layer 1 of 3"):
         train(star, backbone="gcn", method="gas", epochs=3, device="cpu", **options)
 

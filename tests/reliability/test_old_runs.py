@@ -29,7 +29,8 @@ def test_a_stopped_run_continues_and_ends_as_if_it_had_not_been_stopped(old):
     resumed = resume(old / "stopped")
     whole = train(
         "synthetic:small:0.02", method="graphfm-ib", device="cpu", epochs=4, hidden=4,
-        batch_size=8, layers=3, seed=1,
+        batch_size=8, layers=3, seed=1, beta=0.7, whole_gradient=False, correct_lag=False,
+        drop_average=False, dropout=0.5, lr=0.01, schedule="constant",
     )  # fmt: skip
     torch.testing.assert_close(weights(resumed.model), weights(whole.model))
     finished = json.loads((old / "finished/result.json").read_text())

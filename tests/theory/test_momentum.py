@@ -4,7 +4,6 @@ Every average here has a known expectation and a known or measured standard erro
 of them (the seeds are fixed, so it passes always or never).
 """
 
-import inspect
 import math
 
 import pytest
@@ -21,9 +20,7 @@ MARGIN = 5.0
 
 
 def graphfm_ib(**options):
-    if "exact_first_hop" in inspect.signature(methods.graphfm_ib).parameters:
-        options["exact_first_hop"] = False
-    return methods.graphfm_ib(**options)
+    return methods.graphfm_ib(as_published=True, **options)
 
 
 def bare_layer(width=1):
@@ -41,7 +38,10 @@ def momentum(layer, num_nodes, beta, start):
 
 def with_tables(estimator, layer, num_nodes):
     specs = estimator.declare([layer], 0)
-    tables = {name: DeviceTable(num_nodes, spec.width) for name, spec in specs.items()}
+    tables = {
+        name: DeviceTable(num_nodes, spec.width, unwritten=spec.unwritten)
+        for name, spec in specs.items()
+    }
     estimator.prepare(Setup(layers=[layer], tables=tables))
     return estimator
 

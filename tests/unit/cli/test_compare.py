@@ -16,7 +16,13 @@ from graphfm.experiments.outcome import BROKEN, FAILED, UNDEFINED
 from graphfm.methods import METHODS
 from tests.unit.cli.comparing import FEW, OUT, SMALL, compare
 
-SHARED = "synthetic:small:0.02, sage of 2 layers, at most 100 epochs, patience 10, 2 seeds, on cpu"
+SHARED = "synthetic:small:0.02, sage of 2 layers, epochs by row, patience 50, 2 seeds, on cpu"
+FULL = METHODS["full"].trains_with
+OF_FULL = f"epochs {FULL['epochs']}, lr {FULL['lr']}"
+SETTINGS = [  # of each method alone, its own epochs and rate among them
+    f"  full: {OF_FULL}",
+    "  graphsage: epochs 100, lr 0.003, fanout 5, batch_size 512",
+]
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -24,9 +30,9 @@ pytestmark = pytest.mark.usefixtures("here")
 def test_the_table_is_on_stdout_and_all_else_on_stderr(fake, here):
     code, out, err = compare(*FEW)
     assert code == 0
-    header, *rows, _, _, heading, settings = out.splitlines()
+    header, *rows, _, _, heading, of_full, of_sage = out.splitlines()
     assert header.split()[:3] == ["method", "test", "validation"]
-    assert (heading, settings) == (HEADING, "  graphsage: fanout 5, batch_size 512")
+    assert [heading, of_full, of_sage] == [HEADING, *SETTINGS]
     assert [row.split()[:4] for row in rows] == [
         ["full", "0.5500", "±", "0.0707"],
         ["graphsage", "0.5500", "±", "0.0707"],
@@ -143,16 +149,16 @@ def test_80_by_24_show_every_method(fake, monkeypatch):
 
 
 def test_an_override_is_in_every_table(fake, here):
-    code, out, _ = compare(*FEW, "--set", "graphsage.lr=0.003")
+    code, out, _ = compare(*FEW, "--set", "graphsage.lr=0.02")
     assert code == 0
-    assert "  full: lr 0.01\n  graphsage: lr 0.003, fanout 5, batch_size 512\n" in out
+    assert "\n".join(SETTINGS).replace("0.003", "0.02") + "\n" in out
     for name in ("table.md", "table.csv", "table.tex"):
         text = (here / OUT / name).read_text()
-        assert "lr 0.003" in text
-        assert "lr 0.01" in text
-    rows = json.loads(compare(*FEW, "--set", "graphsage.lr=0.003", "--json")[1])["rows"]
-    assert [row["options"]["lr"] for row in rows] == [0.01, 0.003]
-    assert rows[0]["settings"] == "lr 0.01"
+        assert "lr 0.02" in text
+        assert OF_FULL in text
+    rows = json.loads(compare(*FEW, "--set", "graphsage.lr=0.02", "--json")[1])["rows"]
+    assert [row["options"]["lr"] for row in rows] == [FULL["lr"], 0.02]
+    assert rows[0]["settings"] == OF_FULL
 
 
 def test_without_a_terminal_a_long_training_says_that_it_runs(fake, monkeypatch):
@@ -185,7 +191,7 @@ def test_a_method_that_the_child_cannot_build_is_an_error_and_no_row(fake, here)
 
 
 def test_a_setting_reaches_every_method_that_takes_it(here):
-    given = ("--batch-size", "3", "--weight-decay", "0.01", "--schedule", "cosine")
+    given = ("--batch-size", "3", "--weight-decay", "0.01", "--schedule", "step")
     ended = compare(*FEW, *given, "--seeds", "1", "--budget-epochs", "1", "--out", "c")
     assert ended[0] == 0, ended
     lines = Path("c/cells.jsonl").read_text().splitlines()
@@ -193,4 +199,4 @@ def test_a_setting_reaches_every_method_that_takes_it(here):
     assert runs["graphsage"]["method_settings"]["batch_size"] == 3
     assert "batch_size" not in runs["full"]["method_settings"]
     for run in runs.values():
-        assert (run["training"]["weight_decay"], run["training"]["schedule"]) == (0.01, "cosine")
+        assert (run["training"]["weight_decay"], run["training"]["schedule"]) == (0.01, "step")

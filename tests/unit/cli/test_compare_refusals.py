@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from graphfm.methods import METHODS
 from graphfm.options import options_in
 from graphfm.training.settings import Training
 from tests.unit.cli.comparing import FEW, OUT, compare
@@ -66,7 +67,8 @@ def test_other_settings_in_the_same_folder_are_one_line(fake):
     compare(*FEW)
     code, out, err = compare(*FEW, "--lr", "0.5")
     assert (code, out) == (2, "")
+    lr = METHODS["full"].trains_with["lr"]
     assert err == (
-        f"graphfm: {OUT} holds results with training lr 0.01, but this command has 0.5; "
+        f"graphfm: {OUT} holds results with training lr {lr}, but this command has 0.5; "
         "choose another --out, or give the same settings\n"
     )

@@ -73,7 +73,7 @@ def help_texts() -> dict[str, str]:
             name = option[1].replace("-", "_")
         if name is not None:
             found[name] = f"{found.get(name, '')} {line.strip()}"
-    return found
+    return {name: text.replace("- ", "-") for name, text in found.items()}  # a line may end there
 
 
 def help_defaults() -> dict[str, str]:
@@ -89,6 +89,15 @@ def as_text(value) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
+def declared_by_methods(name: str) -> list[str]:
+    """What methods have as their own default of a training or network setting."""
+    groups: dict[str, list[str]] = {}
+    for method, function in METHODS.items():
+        if name in (own := getattr(function, "trains_with", {})):
+            groups.setdefault(as_text(own[name]), []).append(method)
+    return [f"{', '.join(methods)} {value}" for value, methods in groups.items()]
+
+
 @pytest.mark.parametrize("kind", [Training, Settings, GCNIISettings, PNASettings])
 def test_defaults_in_help_are_those_of_the_settings(kind):
     shown = help_defaults()
@@ -96,6 +105,9 @@ def test_defaults_in_help_are_those_of_the_settings(kind):
     expected = {item.name: as_text(item.default) for item in fields(kind)}
     if "layers" in expected:
         expected["layers"] = layers
+    expected = {
+        name: "; ".join([text, *declared_by_methods(name)]) for name, text in expected.items()
+    }
     assert {name: shown[name] for name in expected} == expected
 
 
@@ -108,8 +120,10 @@ def test_defaults_in_help_are_those_of_a_run():
 
 def test_defaults_that_differ_are_shown_with_their_owners():
     shown = help_defaults()
-    assert shown["beta"] == "graphfm-ib 0.7; graphfm-ob 0.3"
+    assert shown["beta"] == "graphfm-ib 0.1; graphfm-ob 0.3"
     assert shown["fanout"] == "graphsage, shadow 5; graphfm-ib 1; vr-gcn 2"
+    assert shown["dropout"] == "0.5; graphfm-ib 0.4; fastgcn, ladies, graphsaint 0.3"
+    assert shown["parts_per_batch"] == "auto"
 
 
 def test_the_options_of_train_are_the_declared_settings():

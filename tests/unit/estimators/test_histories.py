@@ -19,7 +19,7 @@ from tests.unit.estimators.history_training import (
 )
 
 NAMES = {  # of a network of three layers, whose first aggregate is known
-    "graphfm-ib": {"aggregate.1", "aggregate.2", "visits.1", "visits.2"},
+    "graphfm-ib": {f"{name}.{d}" for name in ("aggregate", "visits", "inputs") for d in (1, 2)},
     "vr-gcn": {"input.1", "input.2"},
     "gas": {"output.0", "output.1"},
     "graphfm-ob": {"output.0", "output.1", "written.0", "written.1"},
@@ -99,6 +99,20 @@ def test_histories_matter(graph, case):
     copy_state(first, other)
     for table in tables_of(other).values():
         table.rows.zero_()
+    seeds = batch_of(first)
+    assert not torch.equal(step(first, seeds), step(other, seeds))
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "visits", "inputs"])
+def test_every_table_of_graphfm_ib_matters(graph, kind):
+    """Rows, counts, and what was last seen: each alone changes what a step computes."""
+    first, other = (trainer_of(graph, "graphfm-ib", first_hop=True) for _ in range(2))
+    for _ in range(3):
+        first.epoch()
+    copy_state(first, other)
+    for name, table in tables_of(other).items():
+        if name.startswith(kind):
+            table.rows.fill_(other.plan.tables[name].spec.unwritten)
     seeds = batch_of(first)
     assert not torch.equal(step(first, seeds), step(other, seeds))
 

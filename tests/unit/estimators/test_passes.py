@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from graphfm import InputError
 from graphfm.batch import Targets
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
@@ -25,7 +26,9 @@ def test_a_whole_gradient_changes_the_gradient_and_not_the_value(make_graph):
     block, layer = batch_of(trainer).blocks[0], trainer.backbone.layers[0]
 
     def through(beta, whole):
-        estimator = AggregateMomentum(beta=(beta,), start="zero", whole_gradient=whole)
+        estimator = AggregateMomentum(
+            beta=(beta,), start="zero", whole_gradient=whole, correct_lag=False
+        )
         specs = estimator.declare([layer], 0)
         tables = {name: DeviceTable(60, spec.width) for name, spec in specs.items()}
         estimator.prepare(Setup(layers=[layer], tables=tables))
@@ -39,6 +42,11 @@ def test_a_whole_gradient_changes_the_gradient_and_not_the_value(make_graph):
     torch.testing.assert_close(whole[1], fresh[1])
     torch.testing.assert_close(plain[1], 0.3 * fresh[1])
     assert not torch.allclose(whole[0], fresh[0])
+
+
+def test_the_lag_of_a_share_of_the_gradient_is_not_corrected():
+    with pytest.raises(InputError, match="correct_lag needs the whole gradient; leave out one of"):
+        AggregateMomentum(beta=(0.3,), whole_gradient=False)
 
 
 @pytest.mark.parametrize("method", ["gas", "graphfm-ob"])
@@ -97,12 +105,16 @@ def test_compensation_leaves_running_statistics_alone(make_graph, method):
 
 
 @pytest.mark.parametrize(
-    ("method", "first"),
-    [("gas", True), ("graphfm-ob", True), ("graphfm-delta", True),
-     ("graphfm-ib", False), ("vr-gcn", False)],
+    ("method", "options", "first"),
+    [("gas", {}, True), ("graphfm-ob", {}, True), ("graphfm-delta", {}, True),
+     ("graphfm-ib", {}, True), ("graphfm-ib", {"correct_lag": False}, False),
+     ("graphfm-ib", {"as_published": True}, False), ("vr-gcn", {}, False)],
 )  # fmt: skip
-def test_with_dropout_histories_are_written_before_or_after_the_loss(make_graph, method, first):
-    trainer, events = trainer_of(make_graph(undirected=True), method, dropout=0.5), []
+def test_with_dropout_histories_are_written_before_or_after_the_loss(
+    make_graph, method, options, first
+):
+    graph, events = make_graph(undirected=True), []
+    trainer = trainer_of(graph, method, dropout=0.5, **options)
 
     def note(module, args):
         dropping = any(m.training for m in module.modules() if isinstance(m, torch.nn.Dropout))

@@ -49,6 +49,7 @@ def compare_plan(seeds: int) -> Plan:
     return Plan.make(
         dataset="synthetic:small:0.02", device="cpu", backbone="pna", hidden=8, budget_epochs=3,
         methods="full,graphsage,graphfm-delta", seeds=seeds,
+        lr=0.01, schedule="constant", patience=10, parts=24, parts_per_batch=4,  # its defaults
         own=own_settings(["graphsage.lr=0.003"]),
     )  # fmt: skip
 

@@ -13,10 +13,10 @@ import graphfm.kernels
 TESTS = Path(__file__).parents[2]
 # Modules that hold no operation, and functions beside the operations that only they or their
 # callers' bookkeeping use.
-NO_OPERATIONS = {"backend", "precision", "precompile", "side_stream"}
+NO_OPERATIONS = {"backend", "momentum", "precision", "precompile", "side_stream"}
 HELPERS = {
     "cross_entropy": {"backward"},
-    "fused_aggregate": {"fits", "largest_fanout"},
+    "fused_aggregate": {"fits", "keep_inputs", "largest_fanout"},
     "linear": set(),
     "matmul": {
         "by_three_passes", "expect_gradients", "fits", "gradients", "multiply", "multiply_back",

@@ -1,9 +1,12 @@
 """The cluster sampler: its epochs, its parts, and its settings."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from graphfm import InputError
+from graphfm.data.graph.size import GraphSize
 from graphfm.samplers.cluster import ClusterSampler
 from tests.unit.samplers.cluster_batches import batches, generator, graph_of, prepared
 
@@ -77,7 +80,7 @@ def test_a_graph_without_edges(parts, how):
 
 def test_isolated_nodes_are_visited_and_have_no_halo(make_graph):
     graph = make_graph()
-    sampler = prepared(graph, graph.num_nodes, how="random")
+    sampler = prepared(graph, graph.num_nodes, parts_per_batch=1, how="random")
     alone = {int(b.target_ids) for b in batches(sampler) if b.blocks[0].from_halo is None}
     assert {57, 58, 59} <= alone
 
@@ -105,9 +108,43 @@ def test_numbers_that_cannot_be(options, said):
         ClusterSampler(**options)
 
 
-def test_more_parts_than_nodes():
-    with pytest.raises(InputError, match="parts is 4.* 3 nodes"):
-        prepared(graph_of([(0, 1)], 3), 4)
+@pytest.mark.parametrize("halo", [True, False])
+@pytest.mark.parametrize("how", ["metis", "random"])
+@pytest.mark.parametrize(("parts", "each", "steps"), [(4, 1, 3), (4, 2, 2), (200, None, 1)])
+def test_a_graph_with_fewer_nodes_than_parts_has_a_part_for_each(parts, each, steps, how, halo):
+    """No part is empty; a batch may then hold the whole graph."""
+    graph = graph_of([(0, 1), (1, 2)], 3)
+    sampler = prepared(graph, parts, parts_per_batch=each, how=how, halo=halo)
+    assert (sampler.parts, sampler.num_parts) == (parts, 3)
+    seen = batches(sampler)
+    assert len(seen) == steps
+    assert all(batch.target_ids.numel() > 0 for batch in seen)
+    assert sorted(torch.cat([batch.target_ids for batch in seen]).tolist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("parts", "each", "per_batch"),
+    [(200, None, 20), (24, None, 2), (19, None, 1), (10, None, 1), (1, None, 1), (24, 4, 4)],
+)
+def test_a_step_has_a_tenth_of_the_parts_unless_it_is_given(make_graph, parts, each, per_batch):
+    sampler = prepared(make_graph(num_nodes=300), parts, parts_per_batch=each, how="random")
+    assert sampler.per_batch == per_batch
+    sizes = [seeds.numel() for seeds in sampler.epoch(generator())]
+    assert sum(sizes) == parts
+    assert set(sizes[:-1]) <= {per_batch}
+    assert sizes[-1] <= per_batch
+
+
+@pytest.mark.parametrize(
+    ("parts", "each", "nodes", "targets"),
+    [(200, None, 1000, 100), (200, 100, 1000, 500), (200, None, 100, 20), (200, None, 10, 10),
+     (4, None, 100, 25), (4, 1, 0, 0)],
+)  # fmt: skip
+def test_a_footprint_counts_the_parts_that_there_are(parts, each, nodes, targets):
+    graph = graph_of([(0, 1)], 2)
+    size = replace(GraphSize.of(graph), num_nodes=nodes, num_edges=4 * nodes)
+    sampler = ClusterSampler(parts=parts, parts_per_batch=each)
+    assert [layer.targets for layer in sampler.footprint(size, 2)] == [pytest.approx(targets)] * 2
 
 
 def test_unknown_way_to_cut(make_graph):

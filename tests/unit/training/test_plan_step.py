@@ -224,7 +224,8 @@ def test_a_plan_explains_itself_in_words(make_graph):
     )
     assert "CUDA graph: no; there is no GPU" in lines
     (histories,) = (line for line in lines if line.startswith("histories: "))
-    assert "aggregate.1 [20 x 128] float32 on the device" in histories
+    assert "aggregate.1 [20 x 256] float32 on the device" in histories  # of training nodes
+    assert "inputs.1 [60 x 256] float32 on the device" in histories
     assert histories.endswith("a second pass without dropout writes them")
     assert "histories: none" in plan(make_graph(), "graphsage").explain()
 

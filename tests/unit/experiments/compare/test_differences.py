@@ -7,18 +7,22 @@ from graphfm.experiments.compare.differences import common_settings
 from graphfm.experiments.compare.report import HEADING, comparison_table, data_table, describe
 from graphfm.experiments.compare.sweep import own_settings
 from graphfm.experiments.tables import as_latex, as_markdown, as_text
+from graphfm.methods import METHODS
 from graphfm.runs.run import Run
 
-SET = ["graphsage.lr=0.003", "graphsage.hidden=16", "graphsage.fanout=2,3"]
+FULL = METHODS["full"].trains_with
+SET = ["graphsage.lr=0.02", "graphsage.hidden=16", "graphsage.fanout=2,3"]
 
 
 def test_rows_are_compared_with_each_other(make_plan):
     plan = make_plan(seeds=1, own=own_settings(SET))
     full, sage = plan.rows({})
-    assert full.options == {"hidden": 128, "lr": 0.01}
-    assert sage.options == {"hidden": 16, "lr": 0.003, "fanout": (2, 3), "batch_size": 512}
-    assert full.settings == "hidden 128, lr 0.01"
-    assert sage.settings == "hidden 16, lr 0.003, fanout 2,3, batch_size 512"
+    assert full.options == {"hidden": 256, **FULL}
+    assert sage.options == {
+        "hidden": 16, "epochs": 100, "lr": 0.02, "fanout": (2, 3), "batch_size": 512,
+    }  # fmt: skip
+    assert full.settings == f"hidden 256, epochs {FULL['epochs']}, lr {FULL['lr']}"
+    assert sage.settings == "hidden 16, epochs 100, lr 0.02, fanout 2,3, batch_size 512"
 
 
 @pytest.mark.parametrize("width", [80, 100, None])
@@ -35,11 +39,12 @@ def test_a_difference_is_in_every_form(make_plan, width):
     assert f"| {of_sage} |" in as_markdown(table)
     assert of_sage.replace("_", r"\_") in as_latex(table)
     assert [record["settings"] for record in data_table(plan, rows).records] == [of_full, of_sage]
-    assert [row.to_json()["options"]["lr"] for row in rows] == [0.01, 0.003]
+    assert [row.to_json()["options"]["lr"] for row in rows] == [FULL["lr"], 0.02]
 
 
 def test_what_all_rows_are_given_is_no_difference(make_plan):
-    plan = make_plan(seeds=1, lr=0.5, own=own_settings(["full.lr=0.1", "graphsage.lr=0.1"]))
+    own = own_settings(["full.lr=0.1", "graphsage.lr=0.1"])
+    plan = make_plan(seeds=1, lr=0.5, budget_epochs=7, own=own)
     assert [row.settings for row in plan.rows({})] == ["", "fanout 5, batch_size 512"]
     assert plan.common["lr"] == 0.1
 
@@ -52,6 +57,21 @@ def test_defaults_that_differ_are_seen(make_plan):
     assert common["schedule"] == "cosine"
 
 
+def test_a_method_brings_its_own_settings_into_the_table(make_plan):
+    """Without a budget each method has its own epochs, and its own rate and dropout."""
+    plan = make_plan("full,graphsage,graphfm-ib", 1)
+    names, momentum = ("epochs", "lr", "dropout"), METHODS["graphfm-ib"].trains_with
+    assert [[row.options[name] for name in names] for row in plan.rows({})] == [
+        [FULL["epochs"], FULL["lr"], 0.5],
+        [100, 0.003, 0.5],
+        [momentum["epochs"], momentum["lr"], momentum["dropout"]],
+    ]
+    assert len({FULL["lr"], 0.003, momentum["lr"]}) == 3
+    same = make_plan("full,graphsage,graphfm-ib", 1, budget_epochs=9, lr=0.1, dropout=0.2)
+    assert [set(names) & row.options.keys() for row in same.rows({})] == [set()] * 3
+    assert [same.common[name] for name in names] == [9, 0.1, 0.2]
+
+
 def test_histories_count_only_where_there_are_any(make_plan):
     plan = make_plan("full,gas,graphfm-ib", 1, own=own_settings(["gas.history=bf16"]))
     full, gas, momentum = plan.rows({})
@@ -60,7 +80,8 @@ def test_histories_count_only_where_there_are_any(make_plan):
 
 
 def test_rows_of_a_sweep_share_a_line_and_a_swept_option_has_a_column(make_plan):
-    plan = make_plan(seeds=1, sweep=[Sweep("lr", (0.1, 0.2)), Sweep("fanout", (1, 2))])
+    sweeps = [Sweep("lr", (0.1, 0.2)), Sweep("fanout", (1, 2))]
+    plan = make_plan(seeds=1, budget_epochs=7, sweep=sweeps)
     table = comparison_table(plan, rows := plan.rows({}))
     assert as_text(table).splitlines()[-2:] == [HEADING, "  graphsage: batch_size 512"]
     assert [record["lr"] for record in table.records] == ["0.1", "0.2", "0.1", "0.1", "0.2", "0.2"]
@@ -71,12 +92,12 @@ def test_rows_of_a_sweep_share_a_line_and_a_swept_option_has_a_column(make_plan)
 def test_the_caption_says_only_what_is_true_of_all(make_plan):
     plan = make_plan(own=own_settings(["full.layers=3", "full.epochs=7", "full.patience=1"]))
     assert describe(plan) == "synthetic:small:0.02, sage, epochs by row, 2 seeds, on cpu"
-    assert plan.rows({})[1].settings.startswith("layers 2, epochs 100, patience 10, ")
+    assert plan.rows({})[1].settings.startswith("layers 2, epochs 100, lr 0.003, patience 50, ")
 
 
 def test_settings_may_be_left_out_of_the_table_and_stay_in_the_data(make_plan):
     plan = make_plan(seeds=1, own=own_settings(SET))
     table = comparison_table(plan, rows := plan.rows({}), ("validation", "test"))
     assert table.header == ("method", "validation", "test", "note")
-    assert "lr 0.003" not in as_text(table) + as_markdown(table) + as_latex(table)
-    assert "lr 0.003" in data_table(plan, rows).records[1]["settings"]
+    assert "lr 0.02" not in as_text(table) + as_markdown(table) + as_latex(table)
+    assert "lr 0.02" in data_table(plan, rows).records[1]["settings"]

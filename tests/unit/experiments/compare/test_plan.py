@@ -7,6 +7,7 @@ from graphfm.experiments.compare import Plan, Sweep
 from graphfm.experiments.compare.sweep import own_settings
 from graphfm.methods import METHODS
 from graphfm.runs.run import options_of
+from graphfm.training.settings import Training
 
 ROWS = [("full", None), ("graphsage", 1), ("graphsage", 4), ("gas", None)]
 
@@ -24,7 +25,7 @@ def test_every_cell_has_the_same_settings_but_method_and_seed(make_plan):
             asked = {"hidden": 8, "layers": 3, "dropout": 0.1}
             assert network["layers"] == 3
             assert all(network[name] == asked[name] for name in asked if name in network)
-            assert (training.lr, training.epochs, training.patience) == (0.02, 7, 10)
+            assert (training.lr, training.epochs, training.patience) == (0.02, 7, 50)
 
 
 def test_each_method_runs_once_before_any_runs_twice(make_plan):
@@ -88,8 +89,23 @@ def test_a_method_with_a_network_of_its_own_gets_it(make_plan, monkeypatch):
 def test_a_budget_in_seconds_lifts_the_one_in_epochs(make_plan):
     training = make_plan(budget_seconds=2).shared.training
     assert (training.max_seconds, training.epochs) == (2.0, 10**6)
-    training = make_plan().shared.training
-    assert (training.max_seconds, training.epochs) == (0.0, 100)
+    for entry in make_plan("all").entries:
+        training = entry.cells[0].run.training
+        own = getattr(METHODS[entry.method], "trains_with", {})
+        assert (training.max_seconds, training.epochs) == (0.0, own.get("epochs", 100))
+
+
+def test_a_budget_in_seconds_has_no_last_epoch_to_slow_down_for(make_plan):
+    rates = [make_plan(budget_seconds=2), make_plan(budget_seconds=2, schedule="step")]
+    rates += [make_plan(budget_epochs=2), make_plan()]
+    schedules = [{e.cells[0].run.training.schedule for e in plan.entries} for plan in rates]
+    assert schedules == [{"constant"}, {"step"}, {"cosine"}, {"cosine"}]
+
+
+def test_patience_is_that_of_a_training_unless_it_is_given(make_plan):
+    for given, expected in ((None, Training().patience), (3, 3), (0, 0)):
+        runs = [entry.cells[0].run for entry in make_plan(patience=given).entries]
+        assert {run.training.patience for run in runs} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -148,8 +164,26 @@ def test_a_method_can_be_told_something_of_its_own():
     assert own == {"graphsage": {"fanout": (2, 3), "batch_size": 64}, "full": {"lr": 0.5}}
     plan = Plan.make(methods=["full", "graphsage"], seeds=1, own=own)
     full, sage = (entry.cells[0].run for entry in plan.entries)
-    assert (full.training.lr, sage.training.lr) == (0.5, 0.01)
+    assert (full.training.lr, sage.training.lr) == (0.5, 0.003)
     assert (sage.method_settings["fanout"], sage.method_settings["batch_size"]) == ((2, 3), 64)
+
+
+def test_the_published_form_goes_to_those_methods_that_have_one(make_plan):
+    plan = make_plan("graphsage,graphfm-ib,gas", seeds=1, as_published=True)
+    sage, momentum, gas = (entry.cells[0].run.method_settings for entry in plan.entries)
+    assert momentum.items() >= METHODS["graphfm-ib"].published_form.items()
+    assert not gas["exact_first_hop"]
+    assert sage == make_plan("graphsage", 1).entries[0].cells[0].run.method_settings
+    own = own_settings(["gas.as-published=true"])
+    plan = make_plan("graphfm-ib,gas", seeds=1, own=own)
+    momentum, gas = (entry.cells[0].run.method_settings for entry in plan.entries)
+    assert (momentum["correct_lag"], gas["exact_first_hop"]) == (True, False)
+
+
+def test_a_sweep_over_the_published_form_and_ours(make_plan):
+    plan = make_plan("gas", seeds=1, sweep=Sweep("as_published", (False, True)))
+    found = [entry.cells[0].run.method_settings["exact_first_hop"] for entry in plan.entries]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("text", ["fanout=2", "graphsage.fanout", "graphsage.=2", ".fanout=2", ""])

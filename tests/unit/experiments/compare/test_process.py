@@ -88,7 +88,7 @@ def test_a_training_that_does_not_fit_now_may_fit_another_time(monkeypatch):
 
 
 def test_the_epochs_come_back(monkeypatch):
-    outcome = child.train_cell(request(eval_every=2, epochs=3))
+    outcome = child.train_cell(request(eval_every=2, epochs=3, lr=0.01, schedule="constant"))
     curve = outcome.curve
     assert list(curve) == ["epoch", "loss", "val", "lr", "seconds"]
     assert (curve["epoch"], curve["lr"]) == ([1, 2, 3], [0.01] * 3)

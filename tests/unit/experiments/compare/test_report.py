@@ -85,11 +85,11 @@ def test_a_network_of_its_own_is_in_the_settings(make_plan):
 
 def test_one_line_says_what_all_rows_share(make_plan):
     assert describe(make_plan(budget_epochs=7)) == (
-        "synthetic:small:0.02, sage of 2 layers, at most 7 epochs, patience 10, 2 seeds, on cpu"
+        "synthetic:small:0.02, sage of 2 layers, at most 7 epochs, patience 50, 2 seeds, on cpu"
     )
     swept = make_plan(seeds=1, budget_seconds=1.5, sweep=Sweep("layers", (1, 2)))
     assert describe(swept) == (
-        "synthetic:small:0.02, sage, at most 1.5 s, patience 10, 1 seed, on cpu"
+        "synthetic:small:0.02, sage, at most 1.5 s, patience 50, 1 seed, on cpu"
     )
 
 

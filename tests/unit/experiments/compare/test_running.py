@@ -9,10 +9,12 @@ from graphfm import Graph, InputError
 from graphfm.experiments.compare import Observer, Plan, Sweep, compare
 from graphfm.experiments.compare.run import default_path
 from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED
+from graphfm.methods import METHODS
 
 FILES = {
     "comparison.json", "cells.jsonl", "table.md", "table.csv", "table.tex", "comparison.png",
 }  # fmt: skip
+FULL = METHODS["full"].trains_with
 ALL = ["full, seed 0", "graphsage, seed 0", "full, seed 1", "graphsage, seed 1"]
 
 
@@ -108,9 +110,9 @@ def test_more_values_of_a_sweep_run_only_what_is_missing(tmp_path, make_plan, ru
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"budget_epochs": 5}, "training epochs 100, but this command has 5"),
-        ({"lr": 0.02}, "training lr 0.01, but this command has 0.02"),
-        ({"hidden": 8}, "network hidden 128, but this command has 8"),
+        ({"budget_epochs": 5}, f"training epochs {FULL['epochs']}, but this command has 5"),
+        ({"lr": 0.02}, f"training lr {FULL['lr']}, but this command has 0.02"),
+        ({"hidden": 8}, "network hidden 256, but this command has 8"),
         ({"backbone": "gcn"}, "backbone sage, but this command has gcn"),
         ({"sweep": Sweep("fanout", (1,))}, "without sweep, but this command has fanout"),
     ],
@@ -124,7 +126,8 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path, make_plan, runn
 
 def test_the_same_setting_may_be_given_or_left_to_its_default(tmp_path, make_plan, runner):
     compare(make_plan(), tmp_path, run_cell=runner)
-    compare(make_plan(hidden=128, lr=0.01), tmp_path, run_cell=runner)
+    given = {"hidden": 256, "weight_decay": 0.0, "schedule": "cosine", "patience": 50}
+    compare(make_plan(**given), tmp_path, run_cell=runner)
     assert runner.ran == ALL
 
 
