@@ -156,7 +156,9 @@ def _run(plan: Plan, out: Path | None, columns: Sequence[str] | None, json: bool
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(view.num_done, len(plan.cells), path)) from None
     if json:
-        print_json({**_shared(plan), "out": str(path), "rows": [row.to_json() for row in rows]})
+        print_json(
+            {**shared_record(plan), "out": str(path), "rows": [row.to_json() for row in rows]}
+        )
     else:
         typer.echo(as_text(comparison_table(plan, rows, columns), terminal_width()))
     say(f"tables, pictures and every training are in {path}")
@@ -165,7 +167,7 @@ def _run(plan: Plan, out: Path | None, columns: Sequence[str] | None, json: bool
         raise typer.Exit(1)
 
 
-def _shared(plan: Plan) -> dict[str, Any]:
+def shared_record(plan: Plan) -> dict[str, Any]:
     """What all rows have in common; a setting in which they differ is in the rows alone."""
     record = plan.shared.to_json()
     for part in ("training", "backbone_settings"):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.compare import Epochs, Methods, Patience, Settings, text_first
+from graphfm.cli.compare import Epochs, Methods, Patience, Settings, shared_record, text_first
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, folded, print_json, say, terminal_width
@@ -117,8 +117,7 @@ def _run(plan: TunePlan, out: Path | None, json: bool) -> None:
         raise Interrupted(_interrupted(tuning)) from None
     if json:
         plan, pace = tuning.plan, tuning.plan.pace
-        shared = {**plan.base.shared.to_json(), **plan.asked(), "out": str(tuning.path)}
-        del shared["method"], shared["method_settings"], shared["training"]["seed"]
+        shared = {**shared_record(plan.base), **plan.asked(), "out": str(tuning.path)}
         shared |= {"jobs": tuning.jobs, "num_trials": len(tuning.records)}
         shared |= {"epochs_factor": 1.0 if pace is None else pace.factor}
         caption = {"caption": tuning.table().caption}

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import Dropout
 
 from graphfm.batch import Block, Edges, Rows
 from graphfm.errors import InputError
@@ -47,20 +48,15 @@ class AggregateMomentum(Estimator):
     history_of: ClassVar[str] = "aggregate"
     beta: tuple[float, ...]  # one per layer, or one for all; 1 is plain neighbour sampling
     start: str = "fresh"
-    whole_gradient: bool = True
-    correct_lag: bool = True
-    drop_average: bool = True
+    whole_gradient: bool = False
+    correct_lag: bool = False
+    drop_average: bool = False
     exact_first_hop: bool = True
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
         if self.start not in STARTS:
             raise InputError(f"start is {self.start}; expected one of {', '.join(STARTS)}")
-        if self.correct_lag and not self.whole_gradient:
-            raise InputError(
-                "correct_lag needs the whole gradient; leave out one of no-whole-gradient and "
-                "correct-lag"
-            )
 
     @property
     def records_first(self) -> bool:  # type: ignore[override]
@@ -145,15 +141,18 @@ class AggregateMomentum(Estimator):
         self, past: Tensor, known: Tensor, step: LayerStep, fresh: Tensor, inputs: NodeTable
     ) -> Tensor:
         """Move averages by how much the sampled rows have changed since they were last seen."""
-        block, edges = step.block, step.block.edges
-        if step.layer.sums and block.self_weight is None and _one_each(edges):
+        block, edges, kind = step.block, step.block.edges, inputs.rows.dtype
+        exact = kind == torch.float32  # else rounding must not look like a change
+        if step.layer.sums and block.self_weight is None and exact and _one_each(edges):
             change = inputs.pull(block.src_ids.index_select(0, edges.col))  # what the edges read
             known = known * were_seen(change)
             torch.sub(fresh, change.mul_(edges.weight.unsqueeze(1)), out=change)
         else:
             last = inputs.pull(block.src_ids)
-            last = torch.where(were_seen(last), last, step.h.float())
-            change = fresh - step.layer.aggregate(last, block).float()
+            h = step.h.to(kind).float()
+            last = torch.where(were_seen(last), last, h)
+            now = fresh if exact else step.layer.aggregate(h, block).float()
+            change = now - step.layer.aggregate(last, block).float()
         return past.addcmul_(change, known)
 
     def _inputs_of(self, depth: int, block: Block) -> NodeTable | None:
@@ -168,7 +167,8 @@ class AggregateMomentum(Estimator):
         return Noise(p / (1 - p))
 
     def shares_first_layer(self, layer: GraphLayer) -> bool:
-        return self.correct_lag and self.first_hop is not None and layer.norm is None
+        noisy = any(isinstance(part, Dropout) and part.p > 0 for part in layer.modules())
+        return self.correct_lag and self.first_hop is not None and not noisy and layer.norm is None
 
     def first_layer_ahead(self, exact_first_hop: bool) -> bool:
         return self.can_fuse() and exact_first_hop

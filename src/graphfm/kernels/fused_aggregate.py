@@ -95,7 +95,8 @@ def _blended(fresh: Tensor, h: Tensor, block: Block, momentum: Momentum) -> tupl
     past = momentum.past.index_select(0, row).float()
     if momentum.inputs is not None:
         last = momentum.inputs.index_select(0, block.src_ids)
-        change = torch.where(were_seen(last), h.detach() - last, 0.0)
+        now = h.detach().to(last.dtype)  # else rounding would look like a change
+        change = torch.where(were_seen(last), now.float() - last.float(), 0.0)
         past = past + weighted_sum(change, block) * (seen > 1)
     if momentum.noise is not None:
         past = momentum.noise.drop(past, torch.rand_like(past), block.degree)

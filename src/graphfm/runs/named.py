@@ -6,7 +6,7 @@ import copy
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ RESERVED = {
     "json", "recipe", "resume", "explain", "quiet", "verbose", "help", "methods", "seeds", "own",
     "sweep", "settings_of", "budget_epochs", "budget_seconds", "minutes", "trials", "jobs",
 }  # fmt: skip
-OBJECT = "Method("  # prefix of the name of a method that was given as an object
+OBJECT = "Method("  # how the name of a method begins that was given as an object
 
 
 class NotTheSame(InputError):  # noqa: N818
@@ -38,9 +38,7 @@ class Named:
     code: Any = field(default=None, repr=False)  # a function, class or Method; None: not named
     options: Mapping[str, Option] = field(default_factory=dict, repr=False)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)  # settings without options
-    # What a method's function declares (method_forms): settings of the network and the training
-    # that suit it, and those that `as_published` stands for.
-    trains_with: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    trains_with: Mapping[str, Any] = field(default_factory=dict, repr=False)  # see method_forms
     published: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -124,12 +122,23 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
         raise NotTheSame(
             f"the run was made with {what} {recorded}, but {named.name} was given; give {recorded}"
         )
-    if named.fixed and named.fixed != settings:
+    if named.fixed and named.fixed != _completed(settings, named.code):
         raise NotTheSame(
             f"the given {what} has other settings than that of the run; expected "
             f"{json.dumps(settings)}"
         )
     return named
+
+
+def _completed(recorded: Mapping[str, Any], parts: Method) -> dict[str, Any]:
+    """A record of a method object, with the defaults of settings that its version lacked."""
+
+    def whole(part: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+        known = fields(part) if is_dataclass(part) else ()
+        unsaid = {f.name: as_tuples(f.default) for f in known if f.default is not MISSING}
+        return {**record, "settings": {**unsaid, **record["settings"]}}
+
+    return {name: whole(getattr(parts, name), record) for name, record in recorded.items()}
 
 
 def make_method(named: Named, settings: Mapping[str, Any]) -> Method:
@@ -163,7 +172,7 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
 
 def carried(method: Named, backbone: Named) -> dict[str, Any]:
     """What a child process needs to find the user's own code."""
-    found: dict[str, Any] = {}
+    found = dict[str, Any]()
     if isinstance(method.code, Method):
         parts = (method.code.sampler, method.code.estimator)
         found["parts"] = [directions_to(type(part)) for part in parts]
@@ -194,10 +203,8 @@ def as_tuples(value: Any) -> Any:
 
 
 def _named(name: str, function: Any, options: Mapping[str, Option]) -> Named:
-    trains_with, published = declared(function)
-    return Named(
-        name=name, code=function, options=options, trains_with=trains_with, published=published
-    )
+    suits, published = declared(function)
+    return Named(name=name, code=function, options=options, trains_with=suits, published=published)
 
 
 def _imported(what: str, path: str, known: Mapping[str, Any]) -> Any:

@@ -31,7 +31,7 @@ class ClusterSampler(Sampler):
     """
 
     parts: int
-    parts_per_batch: int | None = None  # a tenth of them
+    parts_per_batch: int | None = 1  # None: a tenth of them
     how: str = "metis"
     halo: bool = True
     edges_back: bool = True  # fill `from_halo` with edges, for estimators that update the halo

@@ -12,6 +12,7 @@ import pytest
 import graphfm as package
 from graphfm.cli import main
 from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
+from graphfm.methods import METHODS
 from tests.own_module import write_module
 from tests.unit.cli.commands import graphfm, refused
 from tests.unit.experiments.tune.training import Here, draw_nothing
@@ -74,7 +75,7 @@ def test_json_is_one_object_with_rows():
 
 
 def test_minutes_may_shorten_the_trainings_and_the_json_says_so(trained):
-    trained.pause = 0.05  # 200 epochs of full are 10 s
+    trained.pause, own = 0.05, METHODS["full"].trains_with["epochs"]  # more than 10 s
     ended = tune(*SMALL, "--methods", "full", "--minutes", "0.04", "--seeds", "1", "--json")
     assert ended.code == 0, ended.err
     factor, caption = ended.json["epochs_factor"], ended.json["caption"]
@@ -82,7 +83,7 @@ def test_minutes_may_shorten_the_trainings_and_the_json_says_so(trained):
     assert f"; epochs are {factor:g} times each method's own" in caption
     assert "--budget-epochs sets them; the settings were chosen" in caption
     assert f"epochs are {factor:g} times each method's own" in " ".join(ended.err.split())
-    assert {c.run.training.epochs for c in trained.cells[1:]} == {max(5, round(200 * factor))}
+    assert {c.run.training.epochs for c in trained.cells[1:]} == {max(5, round(own * factor))}
 
 
 def test_the_best_run_can_be_evaluated_and_used_to_predict(here):

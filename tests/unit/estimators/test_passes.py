@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from graphfm import InputError
 from graphfm.batch import Targets
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
@@ -42,11 +41,6 @@ def test_a_whole_gradient_changes_the_gradient_and_not_the_value(make_graph):
     torch.testing.assert_close(whole[1], fresh[1])
     torch.testing.assert_close(plain[1], 0.3 * fresh[1])
     assert not torch.allclose(whole[0], fresh[0])
-
-
-def test_the_lag_of_a_share_of_the_gradient_is_not_corrected():
-    with pytest.raises(InputError, match="correct_lag needs the whole gradient; leave out one of"):
-        AggregateMomentum(beta=(0.3,), whole_gradient=False)
 
 
 @pytest.mark.parametrize("method", ["gas", "graphfm-ob"])

@@ -30,7 +30,8 @@ def comparison_table(
 
     `columns` chooses among those of `columns.SHOWN`; what names a row and notes are always there.
     """
-    chosen = columns or default_columns(rows, swept=bool(plan.sweeps))
+    chosen = list(columns or default_columns(rows, swept=bool(plan.sweeps)))
+    chosen += [] if SETTINGS in chosen else [SETTINGS]  # a table never hides them
     swept = [sweep.name for sweep in plan.sweeps]
     shown = [SHOWN[name] for name in chosen]
     about = {"difference": about_difference(rows)}
@@ -49,7 +50,7 @@ def comparison_table(
         )
         for row in rows
     )
-    remarks = _settings_lines(rows, swept) if SETTINGS in chosen else ()
+    remarks = _settings_lines(rows, swept)
     return Table(headed, tuple(filled), describe(plan), remarks)
 
 

@@ -85,6 +85,7 @@ def since_seen(
 def row_change(rows, ids, inputs, source, col, inside, width):
     """Return how much a row has changed since it was last seen; 0 if it never was (-0.0)."""
     value = tl.load(rows + source * width + col, inside, other=0.0).to(tl.float32)
+    value = value.to(inputs.dtype.element_ty).to(tl.float32)  # else rounding looks like a change
     place = inputs + tl.load(ids + source) * width
     first = tl.load(place).to(tl.float32)
     past = tl.load(place + col, inside, other=0.0).to(tl.float32)

@@ -95,9 +95,10 @@ def test_the_caption_says_only_what_is_true_of_all(make_plan):
     assert plan.rows({})[1].settings.startswith("layers 2, epochs 100, lr 0.003, patience 50, ")
 
 
-def test_settings_may_be_left_out_of_the_table_and_stay_in_the_data(make_plan):
+def test_settings_stand_below_a_table_without_a_column_for_them(make_plan):
     plan = make_plan(seeds=1, own=own_settings(SET))
     table = comparison_table(plan, rows := plan.rows({}), ("validation", "test"))
-    assert table.header == ("method", "validation", "test", "note")
-    assert "lr 0.02" not in as_text(table) + as_markdown(table) + as_latex(table)
+    assert table.header == ("method", "validation", "test", "settings", "note")
+    for form in (as_text, as_markdown, as_latex):
+        assert "lr 0.02" in form(table)
     assert "lr 0.02" in data_table(plan, rows).records[1]["settings"]

@@ -17,11 +17,16 @@ from graphfm.experiments.tune.lease import Lease
 from graphfm.experiments.tune.pace import Pace, stored_pace
 from graphfm.experiments.tune.probe import Cost, choose_pace, measure
 from graphfm.experiments.workers import Workers
+from graphfm.methods import METHODS
+from graphfm.training.settings import Training
 from tests.unit.experiments.tune.test_budget import trial
 from tests.unit.experiments.tune.training import draw_nothing
 
-SECOND = {"full": Cost(0.0, 1.0), "graphsage": Cost(0.0, 1.0)}  # of an epoch; 200 and 100 of them
+OWN = {"full": METHODS["full"].trains_with["epochs"], "graphsage": Training().epochs}  # epochs
+SECOND = {"full": Cost(0.0, 1.0), "graphsage": Cost(0.0, 1.0)}  # of an epoch
+ALL = sum(OWN.values())  # seconds of one training of both
 SHORT = Pace(factor=0.03, minutes=0.02, methods=2, seeds=2, seconds=0.5, expected={"full": 0.1})
+PACED = {"full": {round(0.03 * OWN["full"])}, "graphsage": {5}}  # at least 5
 SAID = (
     "epochs are 0.03 times each method's own (at least 5), so that 2 methods with 2 seeds fit into "
     "0.02 minutes; --budget-epochs sets them"
@@ -72,27 +77,28 @@ def epochs_of(here) -> dict[str, set[int]]:
 
 
 def test_the_factor_leaves_time_for_the_final_trainings_and_eight_trials(make):
-    whole = (1.15 * 2 + 8) * 300  # seconds of two seeds and eight trials of both
+    whole = (1.15 * 2 + 8) * ALL  # seconds of two seeds and eight trials of both
+    half = {method: epochs // 2 for method, epochs in OWN.items()}
     at = lambda share, elapsed=0.0, jobs=1: choose_pace(  # noqa: E731
         make(minutes=(share * whole + 1) / 60), SECOND, jobs, elapsed
     )
-    assert (at(0.5).factor, at(0.5).expected) == (0.5, {"full": 100, "graphsage": 50})
+    assert (at(0.5).factor, at(0.5).expected) == (0.5, half)
     assert at(0.5, elapsed=0.2 * whole).factor == 0.3
     assert at(0.5, jobs=2).factor > 0.8  # trainings at a time
     assert (at(1).factor, at(9).factor, at(9).in_words()) == (1, 1, "")
     pace = at(0.5)
     assert (pace.methods, pace.seeds, pace.fits) == (2, 2, True)
-    assert make().epochs_at(pace) == {"full": 100, "graphsage": 50}
+    assert make().epochs_at(pace) == half
     own = make(own={"full": {"epochs": 7}})
-    assert own.epochs_at(pace) == {"full": 7, "graphsage": 50}
-    assert own.paced(pace).epochs_at(pace) == {"full": 7, "graphsage": 50}
+    assert own.epochs_at(pace) == half | {"full": 7}
+    assert own.paced(pace).epochs_at(pace) == half | {"full": 7}
 
 
 def test_in_a_short_time_there_are_fewer_trials_and_then_the_fewest_epochs(make):
     at = lambda seconds: choose_pace(make(minutes=seconds / 60), SECOND, 1, 0.0)  # noqa: E731
-    assert at(0.1 * 300 * (2.3 + 8) + 1).factor == 0.1
-    assert at(0.1 * 300 * (2.3 + 3) + 1).factor == 0.1
-    assert at(0.06 * 300 * (2.3 + 2) + 1).factor == 0.06
+    assert at(0.1 * ALL * (2.3 + 8) + 1).factor == 0.1
+    assert at(0.1 * ALL * (2.3 + 3) + 1).factor == 0.1
+    assert at(0.06 * ALL * (2.3 + 2) + 1).factor == 0.06
     least = at(10)
     assert make().epochs_at(least) == {"full": 5, "graphsage": 5}
     assert (least.fits, "and may still exceed 0.166667 minutes" in least.in_words()) == (
@@ -125,7 +131,7 @@ def test_trials_and_final_trainings_have_the_epochs_and_the_caption_says_so(
     tmp_path, make, here, timed, lines
 ):
     rows = tune(make(), tmp_path, train=here, observer=lines)
-    assert epochs_of(here) == {"full": {6}, "graphsage": {5}}
+    assert epochs_of(here) == PACED
     assert [len(row.scores) for row in rows] == [2, 2]
     assert lines.lines.count(SAID) == 1
     table = (tmp_path / "table.md").read_text()
@@ -141,14 +147,14 @@ def test_a_later_start_keeps_the_epochs_whatever_its_budget_is(tmp_path, make, h
     tune(make(), tmp_path, train=here)
     for options in ({}, {"minutes": 0.03}, {"minutes": None, "trials": 1, "seeds": 3}):
         tune(make(**options), tmp_path, train=here, observer=lines)
-    assert (timed, epochs_of(here)) == ([1], {"full": {6}, "graphsage": {5}})
+    assert (timed, epochs_of(here)) == ([1], PACED)
     kept = (
         "epochs stay 0.03 times each method's own (at least 5), as this folder has them since it "
         "was begun with 0.02 minutes"
     )
     assert [line for line in lines.lines if line.startswith("epochs")] == [SAID, kept, kept]
     with pytest.raises(InputError, match=r"epochs factor 0\.03, but this command has none"):
-        tune(make(budget_epochs=200), tmp_path, train=here)  # 200: those of the network
+        tune(make(budget_epochs=OWN["full"]), tmp_path, train=here)  # those of the network
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_with_trials_or_given_epochs_nothing_is_timed_now_or_later(
     plan = make("full", seeds=1, patience=1, **options)
     tune(plan, tmp_path, train=here, observer=lines)
     tune(replace(plan, trials=None, minutes=0.01), tmp_path, train=here, observer=lines)
-    assert (timed, epochs_of(here)) == ([], {"full": {options.get("budget_epochs", 200)}})
+    assert (timed, epochs_of(here)) == ([], {"full": {options.get("budget_epochs", OWN["full"])}})
     assert not any(line.startswith("epochs") for line in lines.lines)
     assert "times each method's own" not in (tmp_path / "table.md").read_text()
 
@@ -174,7 +180,7 @@ def test_interrupted_while_timing_it_begins_again(tmp_path, make, here, timed, m
     assert [item.name for item in tmp_path.iterdir()] == [".workers"]
     here.cells.clear()
     tune(make(), tmp_path, train=here)
-    assert (timed, epochs_of(here)) == ([1], {"full": {6}, "graphsage": {5}})
+    assert (timed, epochs_of(here)) == ([1], PACED)
 
 
 def test_what_was_timed_is_kept_for_the_final_trainings_until_trials_tell(make):
