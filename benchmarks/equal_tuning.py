@@ -3,9 +3,9 @@
     python benchmarks/equal_tuning.py --datasets debian,wordnet.npz [--layers 2] [--workers 16]
 
 Trainings of one network (SAGE of width 256) share the device, so that a GPU is busy with small
-ones. Full batch takes 800 steps, the others their default epochs. The test score is looked at only for the final seeds. The
-time and the memory are those of the chosen setting alone, measured afterwards. `--defaults` skips
-the grid, and trains every method with its defaults.
+ones. Full batch takes 800 steps, the others their default epochs. The test score of a trial that
+was not chosen is never used. Time and memory are those of the chosen setting alone, measured
+afterwards. `--defaults` skips the grid, and trains every method with its defaults.
 """
 
 import argparse
