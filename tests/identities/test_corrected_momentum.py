@@ -25,10 +25,11 @@ EVERYONE = torch.arange(NUM_NODES)
 
 
 class SlowCorrected(Slow):
-    """h~ = (1 - beta) (h~ + A^(h) - A^(h')) + beta A^(h), with the gradient of A^(h)."""
+    """h~ = (1 - beta) (h~ + A^(h) - A^(h')) + beta A^(h), with the gradient of A^(h) or a share."""
 
-    def __init__(self, graph, backbone, *, beta):
+    def __init__(self, graph, backbone, *, beta, whole_gradient=True):
         super().__init__(graph, backbone, beta=beta, start="fresh")
+        self.whole_gradient = whole_gradient
         self.last = [{} for _ in range(self.K + 1)]  # h', by layer and node
 
     def blend(self, k, v, fresh, h, sample):
@@ -36,9 +37,9 @@ class SlowCorrected(Slow):
         beta, past = self.weight(k, v), self.h_tilde[k][v]
         if known:
             then = {u: self.last[k].get(u, h[u]) for u in (v, *sample)}  # never seen: no change
-            past = past + fresh - self.estimate(then, v, sample)
+            past = (past + fresh - self.estimate(then, v, sample)).detach()
         moved = (1 - beta) * past + beta * fresh
-        return moved.detach() + fresh - fresh.detach()
+        return moved.detach() + fresh - fresh.detach() if self.whole_gradient else moved
 
     def step(self, batch):
         found = super().step(batch)
@@ -52,14 +53,16 @@ def both(kind, *, layers=2, beta=(0.3,), fanout=(2,), **options):
     graph, backbone = networks(kind, layers)
     fast = Fast(graph, backbone, fanout=fanout, beta=beta, **options)
     betas = beta if len(beta) == layers else beta * layers
-    return fast, SlowCorrected(graph, backbone, beta=betas)
+    whole = options.get("whole_gradient", True)
+    return fast, SlowCorrected(graph, backbone, beta=betas, whole_gradient=whole)
 
 
 @pytest.mark.parametrize(
     "options",
     [{"fanout": (1,), "beta": (0.1,)}, {"fanout": (2, 3), "beta": (0.3, 0.6)},
-     {"fanout": (1, 2, 1), "beta": (0.2,), "layers": 3}],
-    ids=["fanout 1", "two layers", "three layers"],
+     {"fanout": (1, 2, 1), "beta": (0.2,), "layers": 3},
+     {"fanout": (2, 3), "beta": (0.3, 0.6), "whole_gradient": False}],
+    ids=["fanout 1", "two layers", "three layers", "share of the gradient"],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", BACKBONES)
 def test_step_by_step(kind, options):

@@ -31,7 +31,7 @@ class AggregateMomentum(Estimator):
     or a standard deviation is averaged as sampled. Three settings are ours (docs/momentum.md):
 
     - `whole_gradient` does not scale the gradient down.
-    - `correct_lag` keeps the row h' with which each node was last seen as a neighbour, and moves
+    - `correct_lag` keeps the row h' that each node last had as a layer's source, and moves
       the history along with the rows it averages: h~ = (1 - beta) (h~ + A^(h - h')) + beta A^(h).
     - `drop_average` gives the average the dropout that the rows behind it would have: the mean of d
       rows with dropout p has the noise of one row with dropout r / (1 + r), r = p / (1 - p) / d.

@@ -159,7 +159,8 @@ def _lines(options: Iterable[TrainOption]) -> list[str]:
             panel = option.panel
             lines += [*([""] if lines else []), f"{panel} options:"]
         text = f"{option.name}: {option.help} Default: {option.default}."
-        lines += textwrap.wrap(text, 96, initial_indent="    ", subsequent_indent="        ")
+        wrapped = textwrap.wrap(text, 88, subsequent_indent="    ", break_on_hyphens=False)
+        lines += [f"    {line}" for line in wrapped]
     return lines
 
 

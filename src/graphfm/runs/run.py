@@ -88,7 +88,7 @@ class Run:
         known_name("device", device, DEVICES)
         given = {name: value for name, value in options.items() if value is not None}
         check_apart(how, network)
-        known = {n: option for n, option in how.options.items() if n != AS_PUBLISHED}
+        known = {n: o for n, o in how.options.items() if not (how.published and n == AS_PUBLISHED)}
         given = {**suited(how, network), **published(how, given)}
         network_settings = settle(given, network.options, f"backbone {network.name}")
         method_settings = settle(given, known, f"method {how.name}")

@@ -16,7 +16,7 @@ HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
 
 def published(method: Named, given: dict[str, Any]) -> dict[str, Any]:
     """The given settings, with those that `as_published` stands for."""
-    if AS_PUBLISHED not in given or AS_PUBLISHED not in method.options:
+    if AS_PUBLISHED not in given or not method.published:
         return given
     asked = method.options[AS_PUBLISHED].check(given[AS_PUBLISHED])
     rest = {name: value for name, value in given.items() if name != AS_PUBLISHED}

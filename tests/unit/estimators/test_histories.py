@@ -138,6 +138,30 @@ def test_short_histories_train_and_stay_close(graph, case, history):
     assert all(rows.isfinite().all() for rows in rows_of(short).values())
 
 
+@pytest.mark.parametrize("history", ["bf16", "fp16"])
+@pytest.mark.parametrize("backbone", ["sage", "gcn"])
+@pytest.mark.parametrize("fanout", [1, 2])
+def test_rounding_is_no_change_to_be_corrected(graph, backbone, fanout, history):
+    """Of two layers whose weights rest the second reads the same rows again and again."""
+    found = []
+    for correct in (True, False):
+        trainer = trainer_of(
+            graph, "graphfm-ib", backbone=backbone, layers=2, training=Training(history=history)
+        )
+        trainer.method.sampler.fanout = (fanout,)
+        trainer = Trainer(graph, trainer.backbone, trainer.method, trainer.training)
+        if not correct:
+            trainer.method.estimator.inputs = {}
+        trainer.rng.manual_seed(5)
+        for _ in range(6):
+            seeds = next(iter(trainer.method.sampler.epoch(trainer.rng)))
+            trainer.batch_loss(trainer.method.sampler.sample(seeds, trainer.rng))
+        found.append(tables_of(trainer)["aggregate.1"].rows.float())
+        assert bool((trainer.method.estimator.visits[1].rows > 1).any())
+    bit = torch.finfo(NUMBER_TYPES[history]).eps  # all but a few rows are the same to the last
+    assert (found[0] - found[1]).norm() < 0.05 * bit * found[1].norm()
+
+
 def test_visits_are_counted_in_short_histories_too(make_graph):
     """bf16 knows no number between 256 and 258."""
     graph = make_graph(12, 30)

@@ -192,3 +192,12 @@ def test_a_record_without_the_new_settings_is_of_the_old_form(whole):
     assert [found[name] for name in new] == [bool(whole), False, False]
     assert found["beta"] == (0.7,)
     assert Run.make(method="graphfm-ib").method_settings["correct_lag"]
+
+
+def test_a_setting_of_that_name_without_a_published_form_is_a_setting_like_any_other():
+    def other(*, as_published: bool = False) -> Method:
+        assert as_published
+        return methods.graphsage()
+
+    run = Run.make(method=other, as_published=True, device="cpu")
+    assert run.method_settings == {"as_published": True}
