@@ -80,6 +80,8 @@ class Option:
 
     def parse(self, text: str) -> Any:
         """Parse a text from the command line; raises ValueError if it is not a value."""
+        if self.kind.optional and text == "auto":
+            return None
         if self.kind.many:
             return tuple(self._parse_one(part.strip()) for part in text.split(","))
         return self._parse_one(text)

@@ -128,3 +128,9 @@ def test_fields_of_a_dataclass_are_settings_too():
     check_choices(Some())
     with pytest.raises(InputError, match="mode is x; expected on or off"):
         check_choices(Some(mode="x"))
+
+
+def test_auto_is_the_text_of_a_value_that_need_not_be_given():
+    assert OPTIONS["maybe"].parse("auto") is None
+    with pytest.raises(ValueError, match="auto"):
+        OPTIONS["whole"].parse("auto")
