@@ -131,7 +131,7 @@ def test_curves_are_kept_with_their_training(tmp_path, make_plan, make_score):
 
 def test_the_columns_of_the_files_can_be_chosen(tmp_path, make_plan, runner):
     compare(make_plan(), tmp_path, run_cell=runner, columns="validation,test")
-    assert "| method | validation | test | note |" in (tmp_path / "table.md").read_text()
+    assert "| method | validation | test | settings | note |" in (tmp_path / "table.md").read_text()
     assert "method & validation & test \\\\" in (tmp_path / "table.tex").read_text()
     assert "seconds_to_best" in (tmp_path / "table.csv").read_text()
     with pytest.raises(InputError, match="unknown column 'x'"):
