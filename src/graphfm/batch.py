@@ -179,6 +179,7 @@ class Batch:
     # [num_targets] weight of each training node's loss in a sum; None: the loss is a mean
     loss_weight: Tensor | None = None
     whole: bool = False  # the inputs are all nodes in the order of their ids: nothing to gather
+    trains: bool = True  # False if no target is a training node, so that there is no loss
 
     @property
     def num_inputs(self) -> int:

@@ -1,6 +1,8 @@
 """A graph layer in two halves, `aggregate` and `update`; estimators act between them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -38,6 +40,15 @@ class GraphLayer(nn.Module, ABC):
         self.norm = BatchNorm(out_width) if batch_norm else None
         self.residual = residual and in_width == out_width
         self.activation = activation
+
+    @contextmanager
+    def with_residual(self, residual: bool) -> Iterator[None]:
+        """Leave out the residual connection for a while, if `residual` is False."""
+        before, self.residual = self.residual, self.residual and residual
+        try:
+            yield
+        finally:
+            self.residual = before
 
     @property
     def is_linear(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a method's function may declare beside its settings: good training settings, and a form.
+"""What a method is, and what its function may declare: good training settings, and a form.
 
 @trains_with(lr=0.002, dropout=0.4)
 @published_form(beta=(0.9,), start="zero")
@@ -10,15 +10,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
+from graphfm.estimators.base import Estimator
+from graphfm.estimators.exact import Exact
 from graphfm.options import Setting
+from graphfm.samplers.base import Sampler
 
 F = TypeVar("F", bound=Callable[..., Any])
 AS_PUBLISHED = "as_published"
 AsPublished = Annotated[
     bool, Setting("The method as it was published: sets the options in which ours differs.")
 ]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a step sees of the graph, and how a layer is computed from what it sees."""
+
+    sampler: Sampler
+    estimator: Estimator = field(default_factory=Exact)
+
+    def __post_init__(self) -> None:
+        if missing := self.estimator.views - self.sampler.views:
+            raise ValueError(
+                f"{type(self.estimator).__name__} reads Block.{', Block.'.join(sorted(missing))}, "
+                f"which this {type(self.sampler).__name__} does not fill"
+            )
 
 
 def trains_with(**settings: Any) -> Callable[[F], F]:

@@ -22,6 +22,22 @@ Parts = Annotated[int, Setting("Parts that the graph is cut into, at most one pe
 PartsPerBatch = Annotated[int | None, Setting("Parts in a step; auto: a tenth of them.")]
 Partition = Annotated[Literal["metis", "random"], Setting("How the graph is cut.")]
 EdgeDrop = Annotated[float, Setting("Share of the edges that a step leaves out at random.")]
+EdgeDropForm = Annotated[
+    Literal["scaled", "released"],
+    Setting(
+        "scaled: edges that are left count more. released: self-loops are dropped too, and a mean "
+        "is that of what is left."
+    ),
+]
+DropoutInHistories = Annotated[bool, Setting("Write histories from rows with dropout.")]
+Untrained = Annotated[
+    Literal["record", "skip"],
+    Setting("A batch without training nodes writes its histories (record), or nothing (skip)."),
+]
+Reach = Annotated[
+    Literal["read", "all"],
+    Setting("Update the neighbours that the batch reads, or also those that read it."),
+]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
 ExactFirstHop = Annotated[
     bool, Setting("Aggregate raw features once, before training, where the network allows it.")
@@ -45,8 +61,11 @@ DropAverage = Annotated[
     bool, Setting("Give the average the dropout that the neighbours behind it would have.")
 ]
 Partial = Annotated[
-    Literal["rescaled", "sum"],
-    Setting("How to use the part of a neighbour's neighbourhood that a batch sees."),
+    Literal["rescaled", "sum", "released"],
+    Setting(
+        "What the part of a neighbour's neighbourhood that a batch sees stands for: the whole, "
+        "itself, or what the paper's code makes of it (sum; in sage and pna the whole)."
+    ),
 ]
 Threshold = Annotated[
     int, Setting("Update a neighbour only if it has more than this many neighbours in the batch.")

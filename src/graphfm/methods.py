@@ -5,17 +5,14 @@ computed from what it sees. Backbones know neither, so any method runs on any of
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from graphfm import method_settings as setting
 from graphfm.estimators.aggregate_momentum import AggregateMomentum
-from graphfm.estimators.base import Estimator
 from graphfm.estimators.control_variate import ControlVariate
-from graphfm.estimators.exact import Exact
 from graphfm.estimators.halo_difference import HaloDifference
 from graphfm.estimators.halo_history import HaloHistory
+from graphfm.method_forms import Method as Method
 from graphfm.method_forms import published_form, trains_with
-from graphfm.samplers.base import Sampler
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.samplers.full import FullSampler
 from graphfm.samplers.layerwise import LayerSampler
@@ -24,21 +21,6 @@ from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.samplers.rows import RowSampler
 from graphfm.samplers.saint import SaintSampler
 from graphfm.samplers.shadow import ShadowSampler
-
-
-@dataclass(frozen=True)
-class Method:
-    """What a step sees of the graph, and how a layer is computed from what it sees."""
-
-    sampler: Sampler
-    estimator: Estimator = field(default_factory=Exact)
-
-    def __post_init__(self) -> None:
-        if missing := self.estimator.views - self.sampler.views:
-            raise ValueError(
-                f"{type(self.estimator).__name__} reads Block.{', Block.'.join(sorted(missing))}, "
-                f"which this {type(self.sampler).__name__} does not fill"
-            )
 
 
 @trains_with(lr=0.01, epochs=400)
@@ -167,48 +149,65 @@ def cluster_gcn(
 
 
 @trains_with(epochs=200)
-@published_form(exact_first_hop=False)
+@published_form(
+    exact_first_hop=False, edge_drop_form="released", dropout_in_histories=True, untrained="skip"
+)
 def gas(
     *,
     parts: setting.Parts = 200,
     parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
+    edge_drop_form: setting.EdgeDropForm = "scaled",
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
+    dropout_in_histories: setting.DropoutInHistories = False,
+    untrained: setting.Untrained = "record",
 ) -> Method:
     """GNNAutoScale: parts of the graph; neighbours outside are read from histories."""
-    estimator = HaloHistory(compensate=compensate, exact_first_hop=exact_first_hop)
+    estimator = HaloHistory(
+        compensate=compensate, exact_first_hop=exact_first_hop,
+        dropout_in_histories=dropout_in_histories, untrained=untrained,
+    )  # fmt: skip
     sampler = ClusterSampler(
         parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop,
-        edges_back=compensate,
+        edge_drop_form=edge_drop_form, edges_back=compensate,
     )  # fmt: skip
     return Method(sampler, estimator)
 
 
 @trains_with(epochs=200)
-@published_form(start="zero", partial="sum", exact_first_hop=False)
+@published_form(
+    start="zero", partial="released", reach="all", exact_first_hop=False,
+    edge_drop_form="released", dropout_in_histories=True, untrained="skip",
+)  # fmt: skip
 def graphfm_ob(
     *,
     parts: setting.Parts = 200,
     parts_per_batch: setting.PartsPerBatch = None,
     partition: setting.Partition = "metis",
     edge_drop: setting.EdgeDrop = 0.0,
+    edge_drop_form: setting.EdgeDropForm = "scaled",
     beta: setting.Beta = (0.3,),
     partial: setting.Partial = "rescaled",
     threshold: setting.Threshold = 0,
+    reach: setting.Reach = "read",
     start: setting.Start = "fresh",
     compensate: setting.Compensate = False,
     exact_first_hop: setting.ExactFirstHop = True,
+    dropout_in_histories: setting.DropoutInHistories = False,
+    untrained: setting.Untrained = "record",
 ) -> Method:
     """GraphFM-OB: GNNAutoScale, where a batch also updates the histories of its neighbours."""
     estimator = HaloHistory(
         beta=beta, partial=partial, threshold=threshold, start=start, compensate=compensate,
-        exact_first_hop=exact_first_hop,
+        exact_first_hop=exact_first_hop, dropout_in_histories=dropout_in_histories,
+        untrained=untrained,
     )  # fmt: skip
     sampler = ClusterSampler(
-        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop
-    )
+        parts=parts, parts_per_batch=parts_per_batch, how=partition, edge_drop=edge_drop,
+        edge_drop_form=edge_drop_form, reach=reach,
+    )  # fmt: skip
     return Method(sampler, estimator)
 
 

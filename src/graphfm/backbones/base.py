@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +63,10 @@ class Settings(HiddenSettings):
     ] = False
 
 
+Init = Annotated[
+    Literal["torch", "glorot"],
+    Setting("First weights of the layers: torch's own, or Glorot's with biases of zero."),
+]
 T = TypeVar("T")  # rows, or a function that reads them
 
 
@@ -134,6 +138,15 @@ class Backbone(nn.Module):
         """What `decode` reads: the last rows, joined with those of all layers if it reads them."""
         number = rows[-1].size(0)  # a layer's targets are the first of what it reads
         return torch.cat([h[:number] for h in rows], dim=1) if len(rows) > 1 else rows[-1]
+
+
+def initialize(linear: nn.Linear, init: str) -> nn.Linear:
+    """Draw the weights again if they are to be Glorot's; `nn.Linear` has drawn its own."""
+    if init == "glorot":
+        nn.init.xavier_uniform_(linear.weight)
+        if linear.bias is not None:
+            nn.init.zeros_(linear.bias)
+    return linear
 
 
 def stack(

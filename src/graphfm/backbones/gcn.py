@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone, Settings, stack
+from graphfm.backbones.base import Backbone, Init, Settings, initialize, stack
 from graphfm.batch import Block, Targets
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -25,6 +26,7 @@ class GCNSettings(Settings):
         float,
         Setting("Factor of the matrix's diagonal that is added to the matrix (Cluster-GCN)."),
     ] = 0.0
+    init: Init = "torch"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,9 +39,11 @@ class GCNLayer(GraphLayer):
 
     sums = True
 
-    def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
+    def __init__(
+        self, in_width: int, out_width: int, *, init: str = "torch", **options: Any
+    ) -> None:
         super().__init__(in_width, in_width, out_width, **options)
-        self.linear = nn.Linear(in_width, out_width)
+        self.linear = initialize(nn.Linear(in_width, out_width), init)
 
     def affine(self) -> Affine | None:
         if self.residual or type(self) is not GCNLayer:  # a subclass may have another `update`
@@ -62,7 +66,8 @@ class GCN(Backbone):
         self, in_width: int, out_width: int, settings: GCNSettings = GCNSettings()
     ) -> None:
         self.diagonal = settings.diagonal
-        layers = stack(GCNLayer, in_width, out_width, settings)
+        make_layer = partial(GCNLayer, init=settings.init)
+        layers = stack(make_layer, in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 
     def adjacency(self, graph: Graph) -> Adjacency:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone, Layers, Settings
+from graphfm.backbones.base import Backbone, Init, Layers, Settings, initialize
 from graphfm.batch import Block, Targets
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -29,6 +29,7 @@ class GCNIISettings(Settings):
     shared_weights: Annotated[
         bool, Setting("Use one matrix for both terms of a layer, not one each.")
     ] = True
+    init: Init = "torch"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,12 +45,21 @@ class GCNIILayer(GraphLayer):
     sums = True
 
     def __init__(
-        self, width: int, *, alpha: float, mapping: float, shared_weights: bool, **options: Any
+        self,
+        width: int,
+        *,
+        alpha: float,
+        mapping: float,
+        shared_weights: bool,
+        init: str = "torch",
+        **options: Any,
     ) -> None:
         super().__init__(width, width, width, **options)
         self.alpha, self.mapping = alpha, mapping
-        self.linear = nn.Linear(width, width, bias=False)
-        self.initial = None if shared_weights else nn.Linear(width, width, bias=False)
+        self.linear = initialize(nn.Linear(width, width, bias=False), init)
+        self.initial = None
+        if not shared_weights:
+            self.initial = initialize(nn.Linear(width, width, bias=False), init)
 
     def aggregate(self, h: Tensor, block: Block) -> Tensor:
         return weighted_sum(h, block)
@@ -81,6 +91,7 @@ class GCNII(Backbone):
                 alpha=settings.alpha,
                 mapping=math.log(settings.theta / (depth + 1) + 1),
                 shared_weights=settings.shared_weights,
+                init=settings.init,
                 dropout=settings.dropout,
                 batch_norm=settings.batch_norm,
                 residual=settings.residual,

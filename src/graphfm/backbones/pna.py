@@ -1,6 +1,6 @@
 """Principal neighbourhood aggregation (Corso et al., 2020)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -40,6 +40,10 @@ class PNASettings(Settings):
     transform: Annotated[
         bool, Setting("Apply a layer to the rows of each aggregator and scaler first.")
     ] = False
+    separate: Annotated[
+        bool,
+        Setting("With transform: a matrix and a bias behind each aggregator and scaler, scaled."),
+    ] = False
     jump: Annotated[
         bool, Setting("Decode the rows of all layers side by side, not only the last.")
     ] = False
@@ -48,6 +52,10 @@ class PNASettings(Settings):
         super().__post_init__()
         _check_names("aggregators", self.aggregators, AGGREGATORS)
         _check_names("scalers", self.scalers, SCALERS)
+        if self.separate and not self.transform:
+            raise InputError(
+                "separate is on, but transform is off; turn transform on too, or leave out separate"
+            )
 
 
 class PNALayer(GraphLayer):
@@ -99,7 +107,9 @@ class PNALayer(GraphLayer):
 class TransformingPNALayer(PNALayer):
     """sum over aggregators a and scalers s of W'_as s(d_v) a(relu(W_as h_u) : u in N_v), + W_2 h_v.
 
-    This is the layer of GNNAutoScale's code. Its aggregate is not a linear map of the rows.
+    Its aggregate is not a linear map of the rows. GNNAutoScale's code has a bias b_as inside the
+    scaler as well, s(d_v) (W'_as a(...) + b_as), and one beside W_2: that is `separate`. The first
+    weights are then those of one `nn.Linear` per aggregator and scaler.
     """
 
     def __init__(
@@ -109,12 +119,24 @@ class TransformingPNALayer(PNALayer):
         *,
         aggregators: Sequence[str],
         scalers: Sequence[str],
+        separate: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(in_width, out_width, aggregators=aggregators, scalers=scalers, **options)
-        self.agg_width = self.message_width = out_width * len(aggregators) * len(scalers)
+        number = len(aggregators) * len(scalers)
+        self.agg_width = self.message_width = out_width * number
         self.before = nn.Linear(in_width, self.agg_width)
-        self.neighbors = nn.Linear(self.agg_width, out_width)
+        self.biases: nn.Parameter | None = None  # [aggregators * scalers, out_width]
+        if separate:
+            after = [nn.Linear(out_width, out_width) for _ in range(number)]
+            self.neighbors = nn.Linear(self.agg_width, out_width, bias=False)
+            self.neighbors.weight = nn.Parameter(
+                torch.cat([one.weight for one in after], 1).detach()
+            )
+            self.biases = nn.Parameter(torch.stack([one.bias for one in after]).detach())
+            self.root = nn.Linear(in_width, out_width)
+        else:
+            self.neighbors = nn.Linear(self.agg_width, out_width)
 
     @property
     def is_linear(self) -> bool:
@@ -132,7 +154,10 @@ class TransformingPNALayer(PNALayer):
         names = self.scalers * len(self.aggregators)
         pairs = zip(names, shares, strict=True)
         scaled = torch.cat([share * scales[name] for name, share in pairs], dim=1)
-        return self.finish(self.neighbors(scaled) + self.root(targets.h), targets)
+        out = self.neighbors(scaled) + self.root(targets.h)
+        if self.biases is not None:
+            out = out + torch.cat([scales[name] for name in names], dim=1) @ self.biases
+        return self.finish(out, targets)
 
 
 class PNA(Backbone):
@@ -147,7 +172,9 @@ class PNA(Backbone):
     def __init__(
         self, in_width: int, out_width: int, settings: PNASettings = PNASettings()
     ) -> None:
-        kind = TransformingPNALayer if settings.transform else PNALayer
+        kind: Callable[..., PNALayer] = PNALayer
+        if settings.transform:
+            kind = partial(TransformingPNALayer, separate=settings.separate)
         make_layer = partial(kind, aggregators=settings.aggregators, scalers=settings.scalers)
         if not settings.jump:
             layers = stack(make_layer, in_width, out_width, settings)

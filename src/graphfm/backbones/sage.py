@@ -1,15 +1,37 @@
 """GraphSAGE (Hamilton et al., 2017) with the mean aggregator."""
 
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, normalize
 
 from graphfm.backbones.base import Backbone, Settings, stack
 from graphfm.batch import Block, Targets
+from graphfm.data.graph import Graph
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
 from graphfm.layer import GraphLayer
+from graphfm.options import Setting, check_choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class SAGESettings(Settings):
+    """The settings of `SAGE`."""
+
+    average_self: Annotated[
+        bool, Setting("Average a node's own row with its neighbours', with one matrix for all.")
+    ] = False
+    l2: Annotated[
+        Literal["none", "outputs", "aggregates"],
+        Setting("Rows that are scaled to length 1: outputs of hidden layers, or aggregates."),
+    ] = "none"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choices(self)
 
 
 class SAGELayer(GraphLayer):
@@ -17,8 +39,9 @@ class SAGELayer(GraphLayer):
 
     sums = joins = True
 
-    def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
+    def __init__(self, in_width: int, out_width: int, *, l2: str = "none", **options: Any) -> None:
         super().__init__(in_width, in_width, out_width, **options)
+        self.l2 = l2
         neighbors = nn.Linear(in_width, out_width)
         root = nn.Linear(in_width, out_width, bias=False)
         self.weight = nn.Parameter(torch.cat([neighbors.weight, root.weight], dim=1).detach())
@@ -28,17 +51,48 @@ class SAGELayer(GraphLayer):
         return weighted_sum(h, block)
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
+        if self.l2 == "aggregates":
+            return self.combined(normalize(agg), targets)
         if targets.joined is not None:
-            return self.product(targets.joined, self.weight, self.bias, targets)
+            out = self.product(targets.joined, self.weight, self.bias, targets)
+        else:
+            out = self.combined(agg, targets)
+        return normalize(out) if self.l2 == "outputs" and self.activation else out
+
+    def combined(self, agg: Tensor, targets: Targets) -> Tensor:
+        """The output from aggregate and own row, before any scaling to length 1."""
         # Two products are cheaper than a copy that joins both rows.
         of_neighbors, of_self = self.weight.chunk(2, dim=1)
         out = torch.addmm(linear(agg, of_neighbors, self.bias), targets.h, of_self.t())
         return self.finish(out, targets)
 
 
+class AveragingLayer(SAGELayer):
+    """W mean(h_u : u in N_v or u = v): the network of the paper's equation 4."""
+
+    joins: ClassVar[bool] = False
+
+    def __init__(self, in_width: int, out_width: int, **options: Any) -> None:
+        super().__init__(in_width, out_width, **options)
+        self.weight = nn.Parameter(self.weight[:, :in_width].detach().clone())
+
+    def combined(self, agg: Tensor, targets: Targets) -> Tensor:
+        return self.product(agg, self.weight, self.bias, targets)
+
+
 class SAGE(Backbone):
     """Combines each node's row with the mean of its neighbours'. A good first choice."""
 
-    def __init__(self, in_width: int, out_width: int, settings: Settings = Settings()) -> None:
-        layers = stack(SAGELayer, in_width, out_width, settings)
+    Settings = SAGESettings
+
+    def __init__(
+        self, in_width: int, out_width: int, settings: SAGESettings = SAGESettings()
+    ) -> None:
+        self.average_self = settings.average_self
+        kind = AveragingLayer if settings.average_self else SAGELayer
+        layers = stack(partial(kind, l2=settings.l2), in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
+
+    def adjacency(self, graph: Graph) -> Adjacency:
+        kind = Adjacency.mean_with_self if self.average_self else Adjacency.mean
+        return kind(graph)

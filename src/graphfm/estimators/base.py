@@ -31,11 +31,12 @@ class Estimator:
     history_of: ClassVar[str] = "output"  # or "input" or "aggregate": what histories hold
     # With dropout, histories are written by a second pass; True if that pass runs first.
     records_first: bool = False
+    dropout_in_histories: bool = False  # no second pass: the pass with dropout writes them
+    untrained: str = "record"  # what batches without training nodes do; or "skip": nothing
     shares_dropout: ClassVar[bool] = False  # past rows get the same dropout mask as fresh rows
     # True if a step may be replayed as a CUDA graph: no hook depends on Python values that change.
     capturable: ClassVar[bool] = False
     exact_first_hop: bool = False  # use first aggregates computed once, where the network allows it
-
     first_hop: NodeTable | None = None  # every node's aggregate of raw features
     compensation: Compensation | None = None  # gradients from outside the batch
     fused: frozenset[int] = frozenset()  # layers that `combine` computes

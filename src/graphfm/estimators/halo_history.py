@@ -18,8 +18,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import frozen_statistics
 from graphfm.tables.base import NodeTable, TableSpec
 
-PARTIALS = ("rescaled", "sum")
-STARTS = ("fresh", "zero")
+PARTIALS, STARTS, UNTRAINED = ("rescaled", "sum", "released"), ("fresh", "zero"), ("record", "skip")
 
 
 def nothing_to_read(num_layers: int, exact_first_hop: bool) -> str | None:
@@ -38,13 +37,16 @@ class HaloHistory(Estimator):
 
     With `beta` above 0 the batch also updates the halo's rows (Algorithm 2, equations 9 and 10):
     h~_v = (1 - beta) h~_v + beta update(A(in-batch neighbours of v)), for halo nodes with more than
-    `threshold` of them. The batch sees only part of such a neighbourhood: `partial="rescaled"`
-    divides by the share of the weight that it sees, `"sum"` (as in the released code) does not. A
-    row that was never written takes the new value whole (`start="fresh"`), or is blended with the
-    zeros it was allocated with (`"zero"`, as in the paper).
+    `threshold` of them. The batch sees only part S_v of such a neighbourhood: `partial="rescaled"`
+    divides by the share of the weight that it sees, `"sum"` does not. `"released"` does what the
+    paper's code does: the plain sum where a network weighs its edges (GCN, GCNII); where it
+    averages (SAGE, PNA), S_v counts as all neighbours, in means and in degrees. It leaves out the
+    residual connection. A row that was never written takes the new value whole (`start="fresh"`),
+    or is blended with the zeros it was allocated with (`"zero"`, as in the paper).
 
     With the exact first hop, the halo's first-layer rows are computed with today's weights instead
-    of being read from the history.
+    of being read from the history. `dropout_in_histories` writes rows as the training pass computes
+    them, and `untrained="skip"` ignores a batch without training nodes, both as the code does.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
@@ -57,13 +59,15 @@ class HaloHistory(Estimator):
     start: str = "fresh"
     compensate: bool = False
     exact_first_hop: bool = True
+    dropout_in_histories: bool = False
+    untrained: str = "record"
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
-        if self.partial not in PARTIALS:
-            raise InputError(f"partial is {self.partial}; expected {' or '.join(PARTIALS)}")
-        if self.start not in STARTS:
-            raise InputError(f"start is {self.start}; expected {' or '.join(STARTS)}")
+        choices = {"partial": PARTIALS, "start": STARTS, "untrained": UNTRAINED}
+        for name, known in choices.items():
+            if (value := getattr(self, name)) not in known:
+                raise InputError(f"{name} is {value}; expected one of {', '.join(known)}")
         if self.threshold < 0:
             raise InputError(f"threshold is {self.threshold}; expected 0 or more")
 
@@ -86,6 +90,8 @@ class HaloHistory(Estimator):
         self.histories = [tables[f"output.{d}"] for d in hidden]
         self.written = [tables[f"written.{d}"] for d in hidden if max(self.betas) > 0]
         self.first_layer = layers[0] if layers else None
+        self.seen_is_all = self.partial == "released" and setup.averages
+        self.rescales = self.partial == "rescaled" or self.seen_is_all
         self.compensation = Compensation(tables) if self.compensate else None
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
@@ -160,6 +166,8 @@ class HaloHistory(Estimator):
     def _blend(self, step: LayerStep, view: Block, history: NodeTable) -> None:
         """Blend the halo's rows with what the layer makes of their in-batch neighbours."""
         ids, affine = step.block.halo_ids, step.layer.affine()
+        if self.seen_is_all:
+            view = replace(view, degree=view.edges.indptr.diff().float())
         share = self._shares(step.depth, ids, view.edges.indptr.diff() > self.threshold)
         if (
             affine is not None and step.layer.sums
@@ -167,10 +175,13 @@ class HaloHistory(Estimator):
             rows = affine.product(step.h[: step.block.num_dst])
             history.spread(rows, view, Blend(affine, self._factor(view), share))
             return
+        residual = self.partial != "released"
         for part, chunk in halo_chunks(view):
             own = self._halo_rows(step, part)
             agg = self._partial(step, chunk, own, self._factor(chunk))
-            history.blend(ids[part], self._update(step, part, chunk, own, agg), share[part])
+            with step.layer.with_residual(residual):
+                out = self._update(step, part, chunk, own, agg)
+            history.blend(ids[part], out, share[part])
 
     def _shares(self, depth: int, ids: Tensor, seen: Tensor) -> Tensor:
         """The beta of each row of the halo; marks the rows above 0 as written."""
@@ -180,7 +191,7 @@ class HaloHistory(Estimator):
         return torch.where(seen, torch.where(whole, 1.0, self.betas[depth]), 0.0)
 
     def _factor(self, view: Block) -> Tensor | None:
-        return None if self.partial == "sum" else _whole_by_part(view)
+        return _whole_by_part(view) if self.rescales else None
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         view, num_dst = step.block.from_halo, step.block.num_dst

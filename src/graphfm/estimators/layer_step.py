@@ -22,6 +22,7 @@ class Setup:
     plan: StepPlan = field(default_factory=StepPlan)
     first_hop: NodeTable | None = None  # every node's aggregate of raw features, if known
     clock: Clock = field(default_factory=Clock)
+    averages: bool = False  # the network's matrix averages: `Adjacency.averages`
 
     @property
     def first(self) -> int:

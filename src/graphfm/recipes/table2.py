@@ -12,7 +12,9 @@ from graphfm.recipes.recipe import AS_PUBLISHED, TWIN, Recipe
 from graphfm.recipes.recipe import recipe as make
 
 Options = dict[str, Any]
-REFRESHED = {"refresh_histories": True, "patience": 0}  # as in that code, after every epoch
+# As in that code: before the first step, and after every epoch.
+REFRESHED = {"fill_histories": True, "refresh_histories": True, "patience": 0}
+GLOROT = {"gcn": {"init": "glorot"}, "gcnii": {"init": "glorot"}}
 HALF = {"parts": 200, "parts_per_batch": 100}
 FLICKR = {"parts": 24, "parts_per_batch": 12}
 YELP = {"parts": 40, "parts_per_batch": 5, "steps_per_epoch": 4}
@@ -45,6 +47,7 @@ def _parts(
 ) -> list[Recipe]:
     """Return GNNAutoScale, GraphFM-OB, and GNNAutoScale tuned like GraphFM-OB."""
     base = {"dataset": dataset, "backbone": backbone, **REFRESHED, **common}
+    base |= GLOROT.get(backbone, {})
     tuned = {**base, **ob}
     name, row = f"table2-{backbone}-{dataset}", f"{backbone}, GNNAutoScale"
     plain = {**base, **AS_PUBLISHED, **gas, "method": "gas"}
@@ -142,7 +145,7 @@ def gcnii_products() -> list[Recipe]:
 def _pna(layers: int, hidden: int, aggregators: tuple[str, ...]) -> Options:
     return {
         "layers": layers, "hidden": hidden, "aggregators": aggregators,
-        "scalers": ("identity", "amplification"), "transform": True, "lr": 0.005,
+        "scalers": ("identity", "amplification"), "transform": True, "separate": True, "lr": 0.005,
     }  # fmt: skip
 
 

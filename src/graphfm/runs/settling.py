@@ -11,7 +11,7 @@ from graphfm.options import options_in
 from graphfm.runs.named import Named
 from graphfm.training.settings import Training
 
-HISTORY_SETTINGS = ("history", "refresh_histories", "staleness_every")
+HISTORY_SETTINGS = ("history", "fill_histories", "refresh_histories", "staleness_every")
 
 
 def published(method: Named, given: dict[str, Any]) -> dict[str, Any]:

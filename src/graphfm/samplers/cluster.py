@@ -13,8 +13,11 @@ from graphfm.data.matrix.out_neighbors import OutNeighbors
 from graphfm.data.matrix.partition import partition
 from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
+from graphfm.samplers.drawing.edge_drop import drop_released, drop_scaled, kept_edges
 from graphfm.samplers.drawing.induced_edges import InducedEdges
 from graphfm.step_plan import StepPlan
+
+REACHES, EDGE_DROP_FORMS = ("read", "all"), ("scaled", "released")
 
 
 @dataclass(kw_only=True)
@@ -28,6 +31,11 @@ class ClusterSampler(Sampler):
 
     Without `halo`, edges from outside are dropped and the rest is normalised as if it were the
     whole graph (Cluster-GCN, Chiang et al., 2019).
+
+    `edge_drop` leaves out a share of a step's edges (DropEdge, Rong et al., 2020). With the form
+    "scaled" the other edges are scaled up, and a node's own row and the edges to the halo stay.
+    With "released", as in the code of GNNAutoScale and GraphFM-OB, the diagonal of the matrix and
+    the edges to the halo are dropped as well, and a mean is that of the edges that are left.
     """
 
     parts: int
@@ -35,7 +43,9 @@ class ClusterSampler(Sampler):
     how: str = "metis"
     halo: bool = True
     edges_back: bool = True  # fill `from_halo` with edges, for estimators that update the halo
-    edge_drop: float = 0.0  # share of the edges left out of a step; the others are scaled up
+    reach: str = "read"  # or "all": the halo also has nodes that read the batch, unread by it
+    edge_drop: float = 0.0  # share of the edges left out of a step
+    edge_drop_form: str = "scaled"
     seed: int = 0  # of the partition
 
     def __post_init__(self) -> None:
@@ -44,6 +54,9 @@ class ClusterSampler(Sampler):
                 raise InputError(f"{name} is {number}; expected 1 or more")
         if not 0 <= self.edge_drop < 1:
             raise InputError(f"edge_drop is {self.edge_drop}; expected 0 or more and below 1")
+        for name, known in (("reach", REACHES), ("edge_drop_form", EDGE_DROP_FORMS)):
+            if (value := getattr(self, name)) not in known:
+                raise InputError(f"{name} is {value}; expected {' or '.join(known)}")
         if self.per_batch > self.parts:
             raise InputError(
                 f"parts_per_batch is {self.parts_per_batch} and parts {self.parts}; give a "
@@ -73,6 +86,8 @@ class ClusterSampler(Sampler):
             # -1 between calls; filled and cleared by each call
             self.row_of_node = torch.full((graph.num_nodes,), -1, device=graph.device)
         self.bounds = offsets(torch.bincount(part, minlength=self.num_parts)).tolist()
+        taught = torch.bincount(part[graph.train_mask], minlength=self.num_parts)
+        self.has_training_nodes: list[bool] = (taught > 0).tolist()  # by part
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         share = min(self.per_batch / min(self.parts, max(size.num_nodes, 1)), 1.0)
@@ -85,23 +100,45 @@ class ClusterSampler(Sampler):
         return torch.split(order, self.per_batch)
 
     def sample(self, seeds: Tensor, rng: torch.Generator) -> Batch:
-        runs = [self.members[self.bounds[p] : self.bounds[p + 1]] for p in sorted(seeds.tolist())]
-        dst_ids = torch.cat(runs)
+        parts = sorted(seeds.tolist())
+        dst_ids = torch.cat([self.members[self.bounds[p] : self.bounds[p + 1]] for p in parts])
+        trains = any(self.has_training_nodes[p] for p in parts)
         if self.num_layers == 0:
-            return Batch(dst_ids, dst_ids, ())
+            return Batch(dst_ids, dst_ids, (), trains=trains)
         if self.induced is not None:
             block = self.adjacency.subgraph_block(dst_ids, *self.induced(dst_ids))
-            return Batch(dst_ids, dst_ids, (block,) * self.num_layers)
-        block = self.adjacency.block(dst_ids)
-        if block.num_src > block.num_dst:
-            block = replace(block, from_halo=self._from_halo(block))
-        if self.edge_drop:
-            edges = _drop_edges(block.edges, self.edge_drop, rng)
-            block = replace(block, edges=edges, by_id=None)
-        return Batch(block.src_ids, dst_ids, (block,) * self.num_layers)
+        else:
+            block = self._with_halo(dst_ids, rng)
+        return Batch(block.src_ids, dst_ids, (block,) * self.num_layers, trains=trains)
 
-    def _from_halo(self, block: Block) -> Block:
-        """The block with the halo as targets and the batch as sources."""
+    def _with_halo(self, dst_ids: Tensor, rng: torch.Generator) -> Block:
+        block, drop = self.adjacency.block(dst_ids), self.edge_drop
+        released = drop > 0 and self.edge_drop_form == "released"
+        if self.reach == "all" and self.readers is not None and not self.mirrored:
+            block = self._with_readers(block, self.readers)
+        if released:  # before the view: it holds the same edges
+            block = drop_released(block, drop, rng, averages=self.adjacency.averages)
+        if block.num_src > block.num_dst:
+            block = replace(block, from_halo=self._from_halo(block, rng if released else None))
+        return drop_scaled(block, drop, rng) if drop > 0 and not released else block
+
+    def _with_readers(self, block: Block, readers: OutNeighbors) -> Block:
+        """The same block with further sources: nodes that read the batch, which does not read them.
+
+        No edge of the block begins there; they join the halo that an estimator updates.
+        """
+        _, reader_ids, _ = readers.of(block.dst_ids)
+        self.row_of_node[block.src_ids] = 0
+        others = torch.unique(reader_ids[self.row_of_node[reader_ids] < 0])
+        self.row_of_node[block.src_ids] = -1
+        src_ids = torch.cat([block.src_ids, others])
+        return replace(block, src_ids=src_ids, edges=replace(block.edges, num_src=src_ids.numel()))
+
+    def _from_halo(self, block: Block, rng: torch.Generator | None = None) -> Block:
+        """The block with the halo as targets and the batch as sources.
+
+        With `rng` the edges of the block were dropped, and so are those of a directed graph here.
+        """
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         degree = self.adjacency.graph.degree[halo_ids].float()
         ids = torch.cat([halo_ids, block.dst_ids])
@@ -109,7 +146,14 @@ class ClusterSampler(Sampler):
             indptr = torch.zeros(num_halo + 1, dtype=torch.int32, device=ids.device)
             empty = torch.empty(0, device=ids.device)
             return Block(ids, Edges(indptr, empty.int(), empty, block.num_src), degree)
-        edges = self._mirrored(block) if self.mirrored else self._read_by(block, self.readers)
+        if self.mirrored:
+            edges = self._mirrored(block)
+        else:
+            edges = self._read_by(block, self.readers)
+            if rng is not None:
+                edges = kept_edges(edges, self.edge_drop, rng)
+                scale = 1.0 if self.adjacency.averages else 1 - self.edge_drop
+                edges = replace(edges, weight=edges.weight / scale)
         seen = offsets(edges.weight.double()).index_select(0, edges.indptr).diff()
         share = seen.float() / self.adjacency.row_sums[halo_ids]
         return Block(ids, edges, degree, share=share)
@@ -136,11 +180,3 @@ class ClusterSampler(Sampler):
         weight = self.adjacency.weights(halo_ids[row], block.dst_ids[source], position)
         indptr = offsets(torch.bincount(row, minlength=num_halo))
         return Edges(indptr.int(), (source + num_halo).int(), weight, block.num_src)
-
-
-def _drop_edges(edges: Edges, share: float, rng: torch.Generator) -> Edges:
-    """Drop a share of the edges and scale up the others (DropEdge, Rong et al., 2020)."""
-    dice = torch.rand(edges.num_edges, generator=rng, device=rng.device)
-    keep = (dice >= share).nonzero().squeeze(1)
-    indptr = offsets(torch.bincount(edges.row[keep], minlength=edges.num_dst)).to(edges.col.dtype)
-    return Edges(indptr, edges.col[keep], edges.weight[keep] / (1 - share), edges.num_src)

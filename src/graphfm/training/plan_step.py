@@ -40,7 +40,7 @@ def plan_step(
         crowded=crowded,
         first_layer_ahead=features == GATHERED and estimator.first_layer_ahead(first_hop),
         whole_up_to=most_fused if all(layer.sums for layer in layers) else 0,
-        recording_pass=estimator.keeps_history and dropout,
+        recording_pass=estimator.keeps_history and dropout and not estimator.dropout_in_histories,
         note=estimator.note(len(layers), first_hop),
         tables={
             name: TablePlan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,10 +27,10 @@ from graphfm.methods import Method
 from graphfm.norm import without_noise
 from graphfm.step_plan import Clock
 from graphfm.tables.device import allocate
+from graphfm.training import whole_graph
 from graphfm.training.cuda_graphs import GROUP, CapturedSteps, groups
 from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.objective import micro_f1
 from graphfm.training.plan_step import plan_step
 from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
@@ -38,7 +38,6 @@ from graphfm.training.setup import autocast, check_trainable, executing, global_
 from graphfm.training.staleness import AgeMeter
 from graphfm.training.stateful import Stateful
 from graphfm.training.step_input import StepInput, StepInputs
-from graphfm.training.whole_graph import encode_all, refresh_histories, snapshot_gradients
 
 logger = logging.getLogger("graphfm")
 
@@ -93,12 +92,13 @@ class Trainer:
             with execution(kernels=self.training.kernels):
                 self.infer.know_first_hop(layers[0], self.x)
         sampler.prepare(self.infer.adjacency, plan)
-        tables = allocate(plan.tables, nodes, device, sampler.starting_ids())
-        first_hop = self.infer.first_hop
-        estimator.prepare(
-            Setup(layers=layers, tables=tables, plan=plan, first_hop=first_hop, clock=self.clock)
-        )
-        estimator.begin(partial(encode_all, self))
+        setup = Setup(
+            layers=layers, tables=allocate(plan.tables, nodes, device, sampler.starting_ids()),
+            plan=plan, first_hop=self.infer.first_hop, clock=self.clock,
+            averages=self.infer.adjacency.averages,
+        )  # fmt: skip
+        estimator.prepare(setup)
+        estimator.begin(partial(whole_graph.encode_all, self))
         self._shares_first_layer = bool(layers) and estimator.shares_first_layer(layers[0])
 
     def step(self, seeds: Tensor) -> Tensor:
@@ -115,6 +115,8 @@ class Trainer:
     def learn(self, given: StepInput) -> Tensor:
         """Compute the loss and its gradient, and take one step of the optimizer."""
         self.clock.step = self.touched["steps"]
+        if not given.batch.trains:
+            return self._learn_nothing(given)
         loss = self.loss(given)
         self.optimizer.zero_grad()
         backward(loss)
@@ -124,6 +126,14 @@ class Trainer:
         if self.ages is not None:
             self.ages.saw(given.batch)
         return loss.detach()
+
+    def _learn_nothing(self, given: StepInput) -> Tensor:
+        """Leave the weights alone where a batch has no training nodes; its histories may move."""
+        if self.method.estimator.keeps_history and self.method.estimator.untrained == "record":
+            self._record(given)
+            if self.ages is not None:
+                self.ages.saw(given.batch)
+        return torch.zeros((), device=self.graph.device)
 
     def batch_loss(self, batch: Batch) -> Tensor:
         """The loss of a batch; histories are read and written on the way."""
@@ -159,7 +169,8 @@ class Trainer:
         if self.plan.kernels:  # some write on a side stream, and the next pass reads the rows
             side_stream.join()
 
-    refresh_histories = refresh_histories
+    evaluate, outputs, score = whole_graph.evaluate, whole_graph.outputs, whole_graph.score
+    refresh_histories = whole_graph.refresh_histories
 
     def parts(self) -> dict[str, Stateful]:
         """The parts that a checkpoint keeps, by the prefix of their tensors' names."""
@@ -213,8 +224,10 @@ class Trainer:
         self.clock.epoch = self.schedule.last_epoch
         with self.executing():
             if self.position is None:
+                if self.training.fill_histories and self.clock.epoch == 0:
+                    self.refresh_histories()
                 if sampler.wants_gradients:
-                    snapshot_gradients(self)
+                    whole_graph.snapshot_gradients(self)
                 self.totals.zero_()
                 self.position = Position(self.rng.get_state())
             self.backbone.train()
@@ -225,7 +238,8 @@ class Trainer:
                 after_step()
         self.position = None
         self.schedule.step()
-        return float(self.totals[0] / self.totals[1])
+        # The weight is zero if no batch had training nodes.
+        return float(self.totals[0] / self.totals[1].clamp(min=torch.finfo(torch.float32).tiny))
 
     def _take(self, group: Sequence[Tensor]) -> None:
         if self.captured is not None:
@@ -233,18 +247,3 @@ class Trainer:
             return
         for seeds in group:
             self.step(seeds)
-
-    def evaluate(self, splits: Iterable[str] = ("train", "val", "test")) -> dict[str, float | None]:
-        """Exact scores of the current weights, by split."""
-        filled = {split: bool(self.graph.mask(split).any()) for split in splits}
-        return {s: self.score(*self.outputs(s)) if filled[s] else None for s in filled}
-
-    def outputs(self, split: str) -> tuple[Tensor, Tensor]:
-        """Exact outputs of the nodes of a split, and their labels."""
-        ids = self.graph.mask(split).nonzero().squeeze(1)
-        with self.executing():
-            return self.infer(self.backbone, self.x, ids), self.graph.y[ids]
-
-    def score(self, logits: Tensor, y: Tensor) -> float | None:
-        """Micro-F1; None if there are no nodes."""
-        return micro_f1(logits, y) if y.size(0) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
-from graphfm.training.objective import gradient_norms
+from graphfm.training.objective import gradient_norms, micro_f1
 
 if TYPE_CHECKING:  # the trainer imports this module
     from graphfm.training.trainer import Trainer
@@ -55,3 +56,23 @@ def snapshot_gradients(trainer: Trainer) -> None:
     with evaluating(trainer.backbone):
         logits = trainer.backbone.decode(rows)
     trainer.method.sampler.snapshot(gradient_norms(logits, trainer.graph.y[mask]))
+
+
+def evaluate(
+    trainer: Trainer, splits: Iterable[str] = ("train", "val", "test")
+) -> dict[str, float | None]:
+    """Exact scores of the current weights, by split."""
+    filled = {split: bool(trainer.graph.mask(split).any()) for split in splits}
+    return {s: trainer.score(*trainer.outputs(s)) if filled[s] else None for s in filled}
+
+
+def outputs(trainer: Trainer, split: str) -> tuple[Tensor, Tensor]:
+    """Exact outputs of the nodes of a split, and their labels."""
+    ids = trainer.graph.mask(split).nonzero().squeeze(1)
+    with trainer.executing():
+        return trainer.infer(trainer.backbone, trainer.x, ids), trainer.graph.y[ids]
+
+
+def score(trainer: Trainer, logits: Tensor, y: Tensor) -> float | None:
+    """Micro-F1; None if there are no nodes."""
+    return micro_f1(logits, y) if y.size(0) else None

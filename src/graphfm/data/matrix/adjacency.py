@@ -41,17 +41,31 @@ class Adjacency:
         None  # [num_nodes] the diagonal, in addition to the graph's own loops
     )
     normalize: Normalize | None = None  # computes the factors, also those of a subgraph
+    averages: bool = False  # every row that is not empty adds up to one: a (weighted) mean
 
     @staticmethod
-    def of(graph: Graph, normalize: Normalize) -> Adjacency:
+    def of(graph: Graph, normalize: Normalize, *, averages: bool = False) -> Adjacency:
         """Return the adjacency of a graph with any normalisation."""
         factors = normalize(graph.weighted_degree, graph.loop_weight)
-        return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize)
+        return Adjacency(graph, factors.row, factors.col, factors.diagonal, normalize, averages)
 
     @staticmethod
     def mean(graph: Graph) -> Adjacency:
         """Row-stochastic: a target's aggregate is the (weighted) mean of its in-neighbours."""
-        return Adjacency.of(graph, lambda degree, loop: Factors(row=_safe_power(degree, -1.0)))
+
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
+            return Factors(row=_safe_power(degree, -1.0))
+
+        return Adjacency.of(graph, normalize, averages=True)
+
+    @staticmethod
+    def mean_with_self(graph: Graph) -> Adjacency:
+        """The mean of a node's own row and those of its in-neighbours; its row has weight 1."""
+
+        def normalize(degree: Tensor, loop: Tensor) -> Factors:
+            return Factors(row=1 / (degree + 1), diagonal=1 / (degree + 1))
+
+        return Adjacency.of(graph, normalize, averages=True)
 
     @staticmethod
     def sum(graph: Graph) -> Adjacency:
