@@ -68,7 +68,7 @@ def test_stopped_twice_it_ends_the_same(make_graph, tmp_path, caplog, method):
 
 @pytest.mark.parametrize("method", ["graphfm-ib", "graphfm-ob", "mvs-gcn"])
 def test_stopped_after_every_single_step_it_ends_the_same(make_graph, tmp_path, method):
-    graph, run = make_graph(), settled(method, refresh_histories=True)
+    graph, run = make_graph(), settled(method, refresh_histories=True, fill_histories=True)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     number = looks(run, graph, whole)
     stops = 0

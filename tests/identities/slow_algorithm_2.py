@@ -81,16 +81,17 @@ class Slow:
     """Algorithm 2 with the paper's indices: k counts layers from 1."""
 
     def __init__(
-        self, graph, backbone, matrix, *, beta, partial="rescaled", threshold=0, start="zero"
-    ):
+        self, graph, backbone, matrix, *, beta, partial="rescaled", threshold=0, start="zero",
+        reach="read",
+    ):  # fmt: skip
         self.graph, self.backbone, self.A = graph, copy.deepcopy(backbone), matrix
-        self.beta, self.partial, self.c = beta, partial, threshold
+        self.beta, self.partial, self.c, self.reach = beta, partial, threshold, reach
         self.K = len(backbone.layers)
         self.optimizer = torch.optim.Adam(self.backbone.parameters(), lr=LR)
         self.h_tilde = [{v: graph.x[v] for v in range(NUM_NODES)}]  # features do not age
         for layer in backbone.layers[:-1]:  # h~^{k,0}_v = 0
             self.h_tilde.append({v: torch.zeros(layer.out_width) for v in range(NUM_NODES)})
-        self.blended, self.spared = 0, 0
+        self.blended, self.spared, self.unread = 0, 0, 0
         self.start, self.written = start, set()
 
     def neighbors(self, v):
@@ -112,9 +113,14 @@ class Slow:
 
     @torch.no_grad()
     def out_of_batch(self, k, v, h, batch):
-        """Equation 9, for nodes the batch reads that have more than c neighbours in it."""
+        """Equation 9, for nodes with more than c neighbours in the batch.
+
+        Where v is also to be read by the batch (`reach`), that is ours.
+        """
         inside = [u for u in self.neighbors(v) if u in batch]  # S_v
-        if len(inside) <= self.c or not any(self.A[w][v] != 0 for w in batch):
+        unread = self.reach == "read" and not any(self.A[w][v] != 0 for w in batch)
+        self.unread += unread and len(inside) > self.c
+        if len(inside) <= self.c or unread:
             self.spared += len(inside) > 0
             return
         aggregate = self.aggregate(v, {u: h[u] for u in inside})

@@ -38,6 +38,17 @@ def test_step_by_step_with_weights_and_one_way_edges(kind, directed):
     assert slow.blended >= 10
 
 
+@pytest.mark.parametrize("reach", ["read", "all"])
+@pytest.mark.parametrize("kind", BACKBONES)
+def test_on_a_directed_graph_every_node_that_reads_the_batch_moves(kind, reach):
+    """Algorithm 2 moves each v with S_v not empty; `reach="read"` moves those that are read."""
+    paper = {"beta": (0.4, 0.4), "partial": "rescaled", "start": "zero", "reach": reach}
+    method = graphfm_ob(**paper | {"beta": (0.4,)})
+    fast, slow = both(kind, method, directed=True, weighted=True, **paper)
+    agree(fast, slow)
+    assert (slow.unread > 0) == (reach == "read")
+
+
 @pytest.mark.parametrize("method", ["gas", "graphfm-ob"])
 @pytest.mark.parametrize("kind", BACKBONES)
 def test_momentum_of_zero_is_gnnautoscale(kind, method):

@@ -100,8 +100,11 @@ def check(
             generator.set_state(value)  # raises if it is not a valid state
         if impossible(trainer, {name: value}):
             raise InputError(f"{name} has numbers outside its range")
-        if fnmatchcase(name, "optimizer.*.step") and float(value) != min(steps, MOST_STEPS):
-            raise InputError(f"{name} is {float(value):g}; this training has taken {steps} steps")
+        if fnmatchcase(name, "optimizer.*.step"):
+            least = steps if trainer.method.sampler.always_trains else 1
+            if not min(least, MOST_STEPS) <= float(value) <= min(steps, MOST_STEPS):
+                taken = f"this training has taken {steps} steps"
+                raise InputError(f"{name} is {float(value):g}; {taken}")
 
 
 def impossible(trainer: Trainer, tensors: Mapping[str, Tensor]) -> str | None:
@@ -158,10 +161,13 @@ def _parameters(trainer: Trainer) -> list[Tensor]:
 
 
 def _stepped(trainer: Trainer, names: frozenset[str]) -> dict[int, Tensor]:
-    """The parameters that Adam has moved, by number. One that never had a gradient has no state."""
+    """The parameters that Adam has moved, by number. One that never had a gradient has no state.
+
+    Where batches may lack training nodes, Adam may not have moved any.
+    """
     numbered = dict(enumerate(_parameters(trainer)))
     moved = {n: p for n, p in numbered.items() if f"optimizer.{n}.exp_avg" in names}
-    return moved or numbered
+    return moved or (numbered if trainer.method.sampler.always_trains else {})
 
 
 def _restore_optimizer(trainer: Trainer, names: frozenset[str], read: Read) -> None:

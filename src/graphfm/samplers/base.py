@@ -22,6 +22,11 @@ class Sampler(ABC):
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     @property
+    def always_trains(self) -> bool:
+        """True if every batch has training nodes; known after `prepare`."""
+        return True
+
+    @property
     def views(self) -> frozenset[str]:
         """Optional fields of `Block` that this sampler fills."""
         return frozenset()

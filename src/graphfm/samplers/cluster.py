@@ -69,6 +69,10 @@ class ClusterSampler(Sampler):
         return max(self.parts // 10, 1) if self.parts_per_batch is None else self.parts_per_batch
 
     @property
+    def always_trains(self) -> bool:
+        return all(self.has_training_nodes)
+
+    @property
     def views(self) -> frozenset[str]:
         return frozenset({"from_halo"}) if self.halo else frozenset()
 
