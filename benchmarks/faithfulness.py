@@ -1,249 +1,143 @@
 """What each choice between paper, released code and this project changes, one row for each.
 
     python benchmarks/faithfulness.py [--dataset debian] [--seeds 3] [--epochs 10] [--only norm]
+        [--write docs/faithfulness.md]
 
-Two settings that differ in that choice alone are trained side by side; what the project does not
-offer is patched in here. docs/faithfulness.md has the numbers.
+Two settings that differ in that choice alone (`faithful_choices.py`) are trained side by side. A
+choice that changes nothing on a small graph is an error: its patch or setting has lost its effect.
 """
 
 import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Any
-from unittest.mock import patch
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
 import torch
-from torch.nn.functional import linear
+from faithful_choices import CHOICES, NOTHING, Choice, Options, Patch
 
-from graphfm import Graph, load
-from graphfm.backbones.sage import SAGE, SAGELayer
-from graphfm.data.matrix.adjacency import Adjacency, Factors
-from graphfm.estimators import halo_history
-from graphfm.estimators.halo_history import HaloHistory
-from graphfm.norm import BatchNorm
+from graphfm import Graph, load, synthetic
+from graphfm.files import atomic_path
 from graphfm.runs.run import Run, build
-from graphfm.samplers import cluster
-from graphfm.samplers.cluster import ClusterSampler
-from graphfm.training.inference import LayerwiseInference
 from graphfm.training.loop import fit
 from graphfm.training.trainer import Trainer
 
-Around = Callable[[], AbstractContextManager[object]]
-Options = dict[str, Any]
-IB: Options = {
-    "backbone": "sage", "method": "graphfm-ib", "layers": 2, "hidden": 64, "dropout": 0.0,
-    "fanout": (1,), "beta": (0.9,), "start": "zero", "exact_first_hop": False, "lr": 0.003,
-}  # fmt: skip
-GAS: Options = {
-    "backbone": "gcn", "method": "gas", "layers": 3, "hidden": 64, "dropout": 0.5,
-    "batch_norm": True, "exact_first_hop": False,
-}  # fmt: skip
-OB: Options = {**GAS, "method": "graphfm-ob", "start": "zero", "partial": "sum"}
-PNA: Options = {**GAS, "backbone": "pna", "hidden": 32}
+HEAD = ("choice", "A", "B", "A, test", "B, test", "B - A")
+BEGIN, END = "<!-- measured by benchmarks/faithfulness.py -->", "<!-- end of measured -->"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A training: its options, and what is patched around it or done to its graph and trainer."""
-
-    options: Options
-    around: Around = nullcontext
-    change: Callable[[Trainer], None] = lambda trainer: None
-    prepare: Callable[[Graph], Graph] = lambda graph: graph
-
-    def score(self, graph: Graph, seed: int, epochs: int) -> float:
-        every = {"epochs": epochs, "eval_every": 2, "patience": 0, "device": "cpu"}
-        run = Run.make(**{**every, **self.options, "seed": seed})
-        with self.around():
-            trainer = build(run, self.prepare(graph))
-            self.change(trainer)
-            test = fit(trainer).test
-        assert test is not None
-        return test
+def train(options: Options, patches: Sequence[Patch], graph: Graph, seed: int) -> Trainer:
+    """Train to the end; the trainer has the weights of the best epoch."""
+    for patch in patches:
+        graph = patch.prepare(graph)
+    trainer = build(Run.make(**{**options, "seed": seed}), graph)
+    for patch in patches:
+        patch.change(trainer)
+    fit(trainer)
+    return trainer
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Two settings by name; the second is the first with some changes."""
-
-    what: str
-    first: str
-    second: str
-    base: Options
-    changes: Options = field(default_factory=dict)
-    patches: dict[str, Any] = field(default_factory=dict)  # of the second `Setting`
-
-    def settings(self) -> tuple[Setting, Setting]:
-        return Setting(self.base), Setting({**self.base, **self.changes}, **self.patches)
+def around(patches: Sequence[Patch]) -> ExitStack:
+    """The contexts of all patches."""
+    stack = ExitStack()
+    for patch in patches:
+        stack.enter_context(patch.around())
+    return stack
 
 
-def standardise(graph: Graph) -> Graph:
-    return replace(graph, x=(graph.x - graph.x.mean(0)) / graph.x.std(0).clamp(min=1e-6))
+def score(options: Options, patches: Sequence[Patch], graph: Graph, seed: int) -> float:
+    with around(patches):
+        test = train(options, patches, graph, seed).evaluate(("test",))["test"]
+    assert test is not None
+    return test
 
 
-@contextmanager
-def itself_in_the_average() -> Iterator[None]:
-    """Mean over N_v and v (the paper's equation 4), and no weights for the own row alone."""
-
-    def normalize(degree: torch.Tensor, loop: torch.Tensor) -> Factors:
-        return Factors(row=1 / (degree + 1), diagonal=1 / (degree + 1))
-
-    def adjacency(self: SAGE, graph: Graph) -> Adjacency:
-        return Adjacency.of(graph, normalize)
-
-    def update(self: SAGELayer, agg: torch.Tensor, targets: Any) -> torch.Tensor:
-        of_neighbors = self.weight[:, : self.in_width]
-        return self.finish(linear(agg, of_neighbors, self.bias), targets)
-
-    with patch.object(SAGE, "adjacency", adjacency), patch.object(SAGELayer, "update", update):
-        yield
+def sides(choice: Choice) -> Iterator[tuple[Options, list[Patch]]]:
+    """The options and patches of both settings."""
+    yield choice.base, [choice.graph]
+    yield {**choice.base, **choice.changes}, [choice.graph, choice.patch]
 
 
-def with_dropout(trainer: Trainer) -> None:
-    """Histories are written by the pass that takes the loss."""
-    trainer.plan = replace(trainer.plan, recording_pass=False)
+def check_effect(choice: Choice, graph: Graph) -> None:
+    """Refuse a choice whose second setting trains and evaluates as the first does."""
+    if choice.same_weights:
+        return
+    options, patches = list(sides(choice))[1]
+    patched = choice.patch is not NOTHING
+    before = options if patched else choice.base  # the patch alone, or the settings alone
+    outputs = []
+    for given, with_patches in ((before, [choice.graph]), (options, patches)):
+        with around(with_patches):
+            for _ in range(2 if choice.patch.inherits else 1):
+                trainer = train({**given, "epochs": 2, "eval_every": 1}, with_patches, graph, 0)
+            outputs.append(trainer.outputs("val")[0])
+    if torch.equal(*outputs):
+        raise SystemExit(
+            f"faithfulness.py: {choice.what!r}, {choice.second!r}: it changes nothing, so there is "
+            "nothing to measure; mend its patch or its settings in faithful_choices.py"
+        )
 
 
-def own_statistics() -> AbstractContextManager[object]:
-    """The halo is normalised as a batch of its own."""
-    return patch.object(halo_history, "frozen_statistics", lambda layer: nullcontext())
+def measure(choice: Choice, graph: Graph, seeds: int, epochs: int) -> tuple[list[float], ...]:
+    """Test scores of both settings, by seed."""
+    found = []
+    for options, patches in sides(choice):
+        options = {**options, "epochs": epochs}
+        key = json.dumps([options, [repr(patch) for patch in patches if patch is not NOTHING]])
+        if key not in KNOWN:
+            first = [seeds] if patches[-1].inherits else []  # a training before the first
+            scores = [score(options, patches, graph, seed) for seed in [*first, *range(seeds)]]
+            KNOWN[key] = scores[len(first) :]
+        found.append(KNOWN[key])
+    return tuple(found)
 
 
-def norm_in_training_only() -> AbstractContextManager[object]:
-    inference = LayerwiseInference.__call__
-
-    def bare(self: LayerwiseInference, *arguments: Any) -> torch.Tensor:
-        with patch.object(BatchNorm, "forward", lambda self, x: x):
-            return inference(self, *arguments)
-
-    return patch.object(LayerwiseInference, "__call__", bare)
+KNOWN: dict[str, list[float]] = {}
 
 
-def no_residual_of_the_halo() -> AbstractContextManager[object]:
-    update = HaloHistory._update
-
-    def bare(self: HaloHistory, step: Any, *given: Any) -> torch.Tensor:
-        with patch.object(step.layer, "residual", False):
-            return update(self, step, *given)
-
-    return patch.object(HaloHistory, "_update", bare)
-
-
-def fewer_edges_to_the_halo() -> AbstractContextManager[object]:
-    from_halo = ClusterSampler._from_halo
-
-    def fewer(self: ClusterSampler, block: Any) -> Any:
-        view, dice = from_halo(self, block), torch.default_generator
-        return replace(view, edges=cluster._without_some(view.edges, self.edge_drop, dice))
-
-    return patch.object(ClusterSampler, "_from_halo", fewer)
+def row_of(choice: Choice, pair: tuple[list[float], ...]) -> str:
+    """A row of the table; the last column is of the differences by seed."""
+    differences = [after - before for before, after in zip(*pair, strict=True)]
+    cells = [choice.what, choice.first, choice.second]
+    for scores, form in ((pair[0], ".4f"), (pair[1], ".4f"), (differences, "+.4f")):
+        spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
+        cells.append(f"{statistics.mean(scores):{form}} ± {spread:.4f}")
+    return f"| {' | '.join(cells)} |"
 
 
-class Inherited:
-    """Histories begin as the training before has left them."""
-
-    def __init__(self) -> None:
-        self.before: dict[str, torch.Tensor] = {}
-
-    def __call__(self, trainer: Trainer) -> None:
-        tables: dict[str, Any] = trainer.method.estimator.histories_by_name()
-        for name, table in tables.items():
-            if name in self.before:
-                table.rows.copy_(self.before[name])
-        self.before = {name: table.rows for name, table in tables.items()}
+def write_into(path: Path, lines: Sequence[str]) -> None:
+    """Replace the table between two marks in a document."""
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        raise SystemExit(f"faithfulness.py: {path} has no line {BEGIN!r} and {END!r}; add them")
+    head, tail = text.split(BEGIN)[0], text.split(END)[1]
+    with atomic_path(path) as unfinished:
+        unfinished.write_text("\n".join([f"{head}{BEGIN}", "", *lines, "", f"{END}{tail}"]))
 
 
-DRY, PLAIN = {**OB, "dropout": 0.0}, {**GAS, "batch_norm": False}
-JOINED = {**PNA, **{key: OB[key] for key in ("method", "start", "partial")}, "jump": True}
-CHOICES = (
-    Choice("first aggregate of IB", "sampled", "exact", IB, {"exact_first_hop": True}),
-    Choice("first aggregate of OB", "of the past", "exact", OB, {"exact_first_hop": True}),
-    Choice("IB starts from", "zero", "features", IB, {"start": "features"}),
-    Choice("IB starts from", "zero", "the first fresh value", IB, {"start": "fresh"}),
-    Choice(
-        "IB averages", "neighbours", "neighbours and the node", IB,
-        patches={"around": itself_in_the_average},
-    ),
-    Choice("beta of IB", "0.9", "0.7", IB, {"beta": (0.7,)}),
-    Choice("IB's histories between seeds", "reset", "kept", IB, patches={"change": Inherited()}),
-    Choice("features", "as given", "standardised", IB, patches={"prepare": standardise}),
-    Choice("evaluation", "every 2nd epoch", "at the end", IB, {"eval_every": 1000}),
-    Choice("halo update of OB", "partial sum", "rescaled", OB, {"partial": "rescaled"}),
-    Choice("OB starts from", "zero", "the first fresh value", OB, {"start": "fresh"}),
-    Choice("threshold c of OB", "0", "4", OB, {"threshold": 4}),
-    Choice(
-        "messages of OB", "without dropout", "after dropout", OB, patches={"change": with_dropout}
-    ),
-    Choice(
-        "batch norm of the halo", "running statistics", "its own, which move them", DRY,
-        patches={"around": own_statistics},
-    ),
-    Choice(
-        "batch norm of GCN, unset", "nowhere", "in training alone", PLAIN, {"batch_norm": True},
-        {"around": norm_in_training_only},
-    ),
-    Choice("batch norm of GCN", "unset", "set", PLAIN, {"batch_norm": True}),
-    Choice(
-        "residual of the halo", "applied", "left out", {**OB, "residual": True},
-        patches={"around": no_residual_of_the_halo},
-    ),
-    Choice(
-        "refresh after each epoch", "no", "yes", {**OB, "eval_every": 1},
-        {"refresh_histories": True},
-    ),
-    Choice("edge dropping", "0", "0.8", OB, {"edge_drop": 0.8}),
-    Choice(
-        "edges dropped", "in the batch", "also towards the halo", {**OB, "edge_drop": 0.8},
-        patches={"around": fewer_edges_to_the_halo},
-    ),
-    Choice("PNA aggregates", "rows", "a layer of the rows", PNA, {"transform": True}),
-    Choice("PNA decodes", "the last layer", "all layers", PNA, {"jump": True}),
-    Choice("momentum of that", "beta 0.3", "beta 0", JOINED, {"beta": (0.0,)}),
-    Choice(
-        "tuning of GNNAutoScale", "its own", "GraphFM-OB's", {**GAS, "layers": 2, "dropout": 0.3},
-        {"hidden": 128, "dropout": 0.5, "clip": 2.0},
-    ),
-)  # fmt: skip
-
-
-def measure(graph: Graph, setting: Setting, options: argparse.Namespace) -> list[float]:
-    if isinstance(setting.change, Inherited):  # from a training before the first
-        setting.score(graph, options.seeds, options.epochs)
-    return [setting.score(graph, seed, options.epochs) for seed in range(options.seeds)]
-
-
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--dataset", default="debian")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--only", default="", help="choices that hold this")
-    options = parser.parse_args()
-    graph, known = load(options.dataset), dict[str, list[float]]()
-    print(
-        "| choice | A | B | A, test | B, test | B - A |\n|---|---|---|---:|---:|---:|", flush=True
-    )
-    for choice in CHOICES:
-        if options.only not in choice.what:
-            continue
-        pair = []
-        for setting in choice.settings():
-            key = repr(setting)
-            known[key] = known.get(key) or measure(graph, setting, options)
-            pair.append(known[key])
+    parser.add_argument("--write", type=Path, help="a document to write the table into")
+    options = parser.parse_args(arguments)
+    graph, small = load(options.dataset), synthetic("small", scale=0.05)
+    chosen = [choice for choice in CHOICES if options.only in choice.what]
+    for choice in chosen:
+        check_effect(choice, small)
+    lines = [f"| {' | '.join(HEAD)} |", "|---|---|---|---:|---:|---:|"]
+    print("\n".join(lines), flush=True)
+    for choice in chosen:
+        pair = measure(choice, graph, options.seeds, options.epochs)
         print(json.dumps({"choice": choice.what, "tests": pair}), file=sys.stderr, flush=True)
-        a, b = (statistics.mean(tests) for tests in pair)
-        differences = [after - before for before, after in zip(*pair, strict=True)]  # by seed
-        spread = [statistics.stdev(of) if len(of) > 1 else 0.0 for of in (*pair, differences)]
-        print(
-            f"| {choice.what} | {choice.first} | {choice.second} | {a:.4f} ± {spread[0]:.4f} "
-            f"| {b:.4f} ± {spread[1]:.4f} | {b - a:+.4f} ± {spread[2]:.4f} |",
-            flush=True,
-        )
+        lines.append(row_of(choice, pair))
+        print(lines[-1], flush=True)
+    if options.write is not None:
+        write_into(options.write, lines)
 
 
 if __name__ == "__main__":
