@@ -83,7 +83,7 @@ def test_the_document_has_the_rows_of_the_benchmark(script):
 
 
 def test_every_effect_that_the_document_quotes_was_measured(script):
-    head = DOCUMENT.read_text().split(script.BEGIN)[0].replace("−", "-")
+    head = DOCUMENT.read_text().split(script.BEGIN)[0].replace("\N{MINUS SIGN}", "-")
     quoted = set(re.findall(r"[+-]0\.\d{4}", head))
     known = {row[5].split(" ± ")[0] for row in measured(script)[2:]}
     assert quoted
