@@ -148,7 +148,7 @@ def test_the_function_takes_as_published_too():
     assert (made.estimator.beta, made.estimator.start) == ((0.3,), "zero")
     assert methods.graphfm_ib(as_published=False) == methods.graphfm_ib()
     assert methods.graphfm_ib(as_published=True) != methods.graphfm_ib()
-    assert methods.graphfm_ob(as_published=True).estimator.partial == "sum"
+    assert methods.graphfm_ob(as_published=True).estimator.partial == "released"
     assert not methods.gas(as_published=True).estimator.exact_first_hop
 
 
