@@ -1,8 +1,8 @@
 """FastGCN (Chen, Ma & Xiao, 2018) and LADIES (Zou et al., 2019): s nodes drawn for each layer.
 
-FastGCN, equation 10 and proposition 3: h(v) = sigma(1/s sum_j A(v, u_j) h(u_j) W / q(u_j)), with q(u)
-proportional to ||A(:, u)||^2. LADIES, equation 6 and Algorithm 1: the same with the rows of this layer's
-targets only, and then each row of the sampled matrix is divided by its sum.
+FastGCN: h(v) = sigma(1/s sum_j A(v, u_j) / q(u_j) h(u_j) W), with q(u) proportional to ||A(:, u)||^2.
+LADIES: the same with q from the rows of the layer's targets alone; then every row of the sampled
+matrix is divided by its sum.
 """
 
 import pytest
@@ -16,69 +16,101 @@ from tests.papers.slow import (
     Fast,
     Matrix,
     Network,
-    by_edges,
     chi_square_bound,
     learned,
     mean_loss,
     networks,
     small_graph,
 )
+from tests.papers.slow_draws import drawn, probabilities
 
 DRAWS = 5
-EVERYONE = list(NODES)
+METHODS = {  # method, settings
+    "fastgcn": (methods.fastgcn, {}),
+    "ladies": (methods.ladies, {"normalize_rows": False}),
+    "ladies, rows normalised": (methods.ladies, {"normalize_rows": True}),
+}
 
 
-def probabilities(matrix, targets):
-    """q over all nodes, from the rows of `targets`; a node's own row is not drawn."""
-    square = matrix.edges[targets].square().sum(dim=0)
-    return square / square.sum()
-
-
-def drawn(block, matrix, q):
-    """How often each node was drawn: the whole number by which its edges were multiplied."""
-    count = {}
-    for v, edges in by_edges(block).items():
-        for u, weight in edges.items():
-            times = weight * DRAWS * float(q[u]) / float(matrix.edges[v, u])
-            assert abs(times - round(times)) < 1e-3
-            assert round(times) >= 1
-            assert count.setdefault(u, round(times)) == round(times)
-        for u in matrix.neighbors(v):
-            assert u not in count or u in edges  # who is drawn is read by all that read it
-    return count
-
-
-def estimate(matrix, q, count, v, h):
+def estimate(matrix, q, count, v, h, *, normalise):
     """The sum over the draws of A(v, u) h(u) / (s q(u)); v's own row is exact."""
-    terms = [k * matrix.edges[v, u] / (DRAWS * q[u]) * h[u] for u, k in count.items()]
-    return sum(terms, start=matrix.own[v] * h[v])
+    share = {u: times * matrix.edges[v, u] / (DRAWS * q[u]) for u, times in count.items()}
+    factor = 1.0
+    if normalise and sum(share.values()) > 0:
+        factor = matrix.edges[v].sum() / sum(share.values())  # the true total: 1 for a mean
+    return sum((factor * w * h[u] for u, w in share.items()), start=matrix.own[v] * h[v])
 
 
-def row_normalised(matrix, edges, v, h):
-    """The drawn edges' shares of their row, times the true row's total: 1 for a mean."""
-    if not edges:
-        return matrix.own[v] * h[v]
-    total, seen = matrix.edges[v].sum(), sum(edges.values())
-    terms = [total * weight / seen * h[u] for u, weight in edges.items()]
-    return sum(terms, start=matrix.own[v] * h[v])
+def both(name, kind, layers, *, directed, weighted):
+    graph, weight_of = small_graph(directed=directed, weighted=weighted)
+    backbone, matrix = networks(kind, graph, layers), Matrix(kind, weight_of)
+    make, settings = METHODS[name]
+    method = make(nodes_per_layer=(DRAWS,), batch_size=4, **settings)
+    fast = Fast(graph, backbone, method)
+    # the same draws, with their weights before rows are normalised
+    plain = make(nodes_per_layer=(DRAWS,), batch_size=4, **{k: False for k in settings}).sampler
+    plain.prepare(fast.trainer.infer.adjacency, fast.trainer.plan)
+    return fast, Network("gcn" if kind == "gcn" else kind, backbone), matrix, plain
 
 
-def forward(graph, network, matrix, batch, *, dependent, normalise, complete):
+def forward(name, graph, network, matrix, batch, plain):
     h = {v: graph.x[v].double() for v in batch.blocks[0].src_ids.tolist()}
+    repeated = 0
     for depth, block in enumerate(batch.blocks):
-        targets, edges = block.dst_ids.tolist(), by_edges(block)
-        q = probabilities(matrix, targets if dependent else EVERYONE)
-        if normalise:
-            shares = {v: {u: float(matrix.edges[v, u] / q[u]) for u in edges[v]} for v in targets}
-            for v in targets:  # the number of times that u was drawn is common to all rows
-                for u, weight in edges[v].items():
-                    shares[v][u] *= common(edges, matrix, q, u) or weight
-            z = {v: row_normalised(matrix, edges[v], v, h) for v in targets}
-        else:
-            count = drawn(block, matrix, q)
-            assert sum(count.values()) == DRAWS if complete(depth) else sum(count.values()) <= DRAWS
-            z = {v: estimate(matrix, q, count, v, h) for v in targets}
+        targets = block.dst_ids.tolist()
+        q = probabilities(matrix, list(NODES) if name == "fastgcn" else targets)
+        count = drawn(plain.blocks[depth], matrix, q, DRAWS)
+        assert set(block.src_ids.tolist()) == set(targets) | set(count)
+        if name == "fastgcn":  # who is drawn and read by no target leaves no trace
+            assert sum(count.values()) <= DRAWS
+        elif int((q > 0).sum()) > DRAWS:
+            assert sum(count.values()) == DRAWS
+        repeated += sum(count.values()) > len(count)
+        normalise = "normalised" in name
+        z = {v: estimate(matrix, q, count, v, h, normalise=normalise) for v in targets}
         h = {v: network.update(depth, z[v], h[v]) for v in targets}
     nodes = batch.target_ids.tolist()
     rows = torch.stack([h[v] for v in nodes])
-    return rows, mean_loss(graph, nodes, rows)
+    return rows, mean_loss(graph, nodes, rows), repeated
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize("kind", ["gcn", "sage"])
+@pytest.mark.parametrize(("directed", "weighted"), GRAPHS)
+@pytest.mark.parametrize("name", METHODS)
+def test_step_by_step(name, kind, layers, directed, weighted):
+    fast, network, matrix, plain = both(name, kind, layers, directed=directed, weighted=weighted)
+    graph, repeated = fast.trainer.graph, 0
+    for seeds in ([1, 5, 2, 9], [1, 3, 13, 6], [0, 1, 7, 11]):
+        rng = torch.Generator()
+        rng.set_state(fast.trainer.rng.get_state())
+        same = plain.sample(torch.tensor(seeds), rng)
+        got = fast.step(seeds)
+        rows, loss, again = forward(name, graph, network, matrix, got[0], same)
+        learned(fast, network, rows, loss, got)
+        repeated += again
+    assert repeated > 0  # draws are with replacement, and some node came twice
+
+
+@pytest.mark.parametrize("name", ["fastgcn", "ladies"])
+def test_draws_have_the_papers_distribution(name):
+    """Chi-square of 10,000 draws, at most five standard deviations above its mean."""
+    _, _, matrix, sampler = both(name, "gcn", 1, directed=True, weighted=True)
+    targets = list(NODES) if name == "fastgcn" else [1, 2, 5]
+    q = probabilities(matrix, targets)
+    assert int((q > 0).sum()) > DRAWS
+    rng, rounds = torch.Generator().manual_seed(2), 2000
+    seen = torch.zeros(NUM_NODES).double()
+    for _ in range(rounds):
+        (block,) = sampler.sample(torch.tensor(targets), rng).blocks
+        source = block.src_ids[block.edges.col.long()]
+        entry = matrix.edges[block.dst_ids[block.edges.row.long()], source]
+        times = torch.zeros(NUM_NODES).double()
+        times[source] = (block.edges.weight * DRAWS * q[source] / entry).round()
+        seen += times
+    assert int(seen.sum()) == rounds * DRAWS
+    possible = q > 0
+    want = q[possible] * rounds * DRAWS
+    assert float(want.min()) > 5
+    assert int(seen[~possible].sum()) == 0
+    assert float(((seen[possible] - want).square() / want).sum()) < chi_square_bound(len(want))

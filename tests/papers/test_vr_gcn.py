@@ -95,14 +95,14 @@ def test_step_by_step(kind, layers, directed, weighted, exact_first_hop):
 
 
 def test_each_neighbour_is_picked_with_probability_d_over_n():
-    """3,000 draws of two neighbours, within five standard errors."""
-    fast, slow = both("gcn", 2, directed=True, weighted=True, exact_first_hop=True)
-    sampler, rng, rounds = fast.trainer.method.sampler, torch.Generator().manual_seed(1), 3000
+    """1,500 draws of two neighbours, within five standard errors."""
+    fast, slow = both("gcn", 1, directed=True, weighted=True, exact_first_hop=False)
+    sampler, rng, rounds = fast.trainer.method.sampler, torch.Generator().manual_seed(1), 1500
     count = torch.zeros(NUM_NODES, NUM_NODES).double()
     for _ in range(rounds):
-        for v, picked in by_edges(sampler.sample(torch.arange(NUM_NODES), rng).blocks[1]).items():
-            count[v, list(picked)] += 1
-    fast.batches.clear()
+        (block,) = sampler.sample(torch.arange(NUM_NODES), rng).blocks
+        ids, edges = block.src_ids, block.edges
+        count[ids[edges.row.long()], ids[edges.col.long()]] += 1
     for v in NODES:
         n = len(slow.P.neighbors(v))
         want = (slow.P.edges[v] != 0) * min(1.0, 2 / max(n, 1))
