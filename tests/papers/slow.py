@@ -100,12 +100,12 @@ class Network:
 
 def by_edges(block):
     """{v: {u: weight}} of a block's edges, by node ids."""
-    edges, ids = block.edges, block.src_ids.tolist()
-    found = {v: {} for v in block.dst_ids.tolist()}
+    edges, sources, targets = block.edges, block.src_ids.tolist(), block.dst_ids.tolist()
+    found = {v: {} for v in targets}
     parts = (edges.row.tolist(), edges.col.tolist(), edges.weight.tolist())
     for row, col, weight in zip(*parts, strict=True):
-        assert ids[col] not in found[ids[row]]
-        found[ids[row]][ids[col]] = weight
+        assert sources[col] not in found[targets[row]]
+        found[targets[row]][sources[col]] = weight
     return found
 
 

@@ -1,6 +1,6 @@
 """GraphSAINT (Zeng et al., 2020): subgraphs, with aggregates over alpha and losses over lambda.
 
-alpha_vu = C_vu / C_v and lambda_v = C_v / N, from how often N subgraphs hold node v and edge (u, v).
+alpha_vu = C_vu / C_v and lambda_v = C_v / N: of N subgraphs, C_v hold node v and C_vu edge (u, v).
 On graphs this small the probabilities behind the counts are known: a subgraph is the union of
 `budget` independent draws of a node, an edge or a walk.
 """

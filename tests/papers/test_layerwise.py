@@ -1,6 +1,6 @@
 """FastGCN (Chen, Ma & Xiao, 2018) and LADIES (Zou et al., 2019): s nodes drawn for each layer.
 
-FastGCN: h(v) = sigma(1/s sum_j A(v, u_j) / q(u_j) h(u_j) W), with q(u) proportional to ||A(:, u)||^2.
+FastGCN: h(v) = sigma(1/s sum_j A(v, u_j) / q(u_j) h(u_j) W), q(u) proportional to ||A(:, u)||^2.
 LADIES: the same with q from the rows of the layer's targets alone; then every row of the sampled
 matrix is divided by its sum.
 """
@@ -48,9 +48,9 @@ def both(name, kind, layers, *, directed, weighted):
     method = make(nodes_per_layer=(DRAWS,), batch_size=4, **settings)
     fast = Fast(graph, backbone, method)
     # the same draws, with their weights before rows are normalised
-    plain = make(nodes_per_layer=(DRAWS,), batch_size=4, **{k: False for k in settings}).sampler
+    plain = make(nodes_per_layer=(DRAWS,), batch_size=4, **dict.fromkeys(settings, False)).sampler
     plain.prepare(fast.trainer.infer.adjacency, fast.trainer.plan)
-    return fast, Network("gcn" if kind == "gcn" else kind, backbone), matrix, plain
+    return fast, Network(kind, backbone), matrix, plain
 
 
 def forward(name, graph, network, matrix, batch, plain):

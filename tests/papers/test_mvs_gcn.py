@@ -1,6 +1,6 @@
 """MVS-GCN (Cong et al., 2020): batches by gradient norm, and layers as a change of a snapshot.
 
-p_i is proportional to the norm of node i's gradient and at most 1; losses are weighted by 1 / (N p_i).
+p_i is proportional to the norm of node i's gradient and at most 1; its loss counts 1 / (N p_i).
 Z = P^(H - H~) + P H~, where H~ is renewed for all nodes at each snapshot and for a step's nodes
 behind the step.
 """
