@@ -23,6 +23,9 @@ PartsPerBatch = Annotated[int | None, Setting("Parts in a step; auto: a tenth of
 Partition = Annotated[Literal["metis", "random"], Setting("How the graph is cut.")]
 EdgeDrop = Annotated[float, Setting("Share of the edges that a step leaves out at random.")]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
+SplitDropout = Annotated[
+    bool, Setting("Estimate the noise of dropout apart from the rows, as VR-GCN's paper does.")
+]
 ExactFirstHop = Annotated[
     bool, Setting("Aggregate raw features once, before training, where the network allows it.")
 ]

@@ -113,7 +113,10 @@ class Fast:
     def __init__(self, graph, backbone, method, **training):
         self.trainer = Trainer(graph, backbone, method, Training(lr=LR, **training))
         self.backbone, self.logits, self.batches = self.trainer.backbone, [], []
-        self.backbone.register_forward_hook(lambda module, args, out: self.logits.append(out))
+        self.backbone.register_forward_hook(
+            # without a gradient it is a pass that writes histories
+            lambda module, args, out: self.logits.append(out) if out.requires_grad else None
+        )
         sampler = method.sampler
         sample = sampler.sample
 
