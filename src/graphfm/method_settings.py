@@ -39,6 +39,9 @@ Reach = Annotated[
     Setting("Update the neighbours that the batch reads, or also those that read it."),
 ]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
+SplitDropout = Annotated[
+    bool, Setting("Estimate the noise of dropout apart from the rows, as VR-GCN's paper does.")
+]
 ExactFirstHop = Annotated[
     bool, Setting("Aggregate raw features once, before training, where the network allows it.")
 ]

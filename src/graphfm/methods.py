@@ -62,11 +62,13 @@ def vr_gcn(
     *,
     fanout: setting.Fanout = (2,),
     batch_size: setting.BatchSize = 512,
+    split_dropout: setting.SplitDropout = False,
     exact_first_hop: setting.ExactFirstHop = True,
 ) -> Method:
     """VR-GCN: past rows of all neighbours, plus a sampled estimate of how they changed."""
     sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
-    return Method(sampler, ControlVariate(exact_first_hop=exact_first_hop))
+    estimator = ControlVariate(split_dropout=split_dropout, exact_first_hop=exact_first_hop)
+    return Method(sampler, estimator)
 
 
 @trains_with(dropout=0.3)

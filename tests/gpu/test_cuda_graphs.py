@@ -17,6 +17,7 @@ STATIC = {  # whose steps can be captured
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
     "ib as published": {"method": "graphfm-ib", "as_published": True},
     "vr-gcn": {"method": "vr-gcn"},
+    "vr-gcn split dropout": {"method": "vr-gcn", "split_dropout": True},
     "sign": {"method": "sign"},
     "sgc": {"method": "sgc"},
 }
@@ -51,7 +52,7 @@ CAPTURED = [  # without its kernel VR-GCN lays out every neighbour, as many as t
     for name in STATIC
     for backbone in ((None,) if name in OWN_NETWORK else BACKBONES)
     for kernels in ("auto", "plain")
-    if name != "vr-gcn" or (kernels == "auto" and backbone != "pna")
+    if not name.startswith("vr-gcn") or (kernels == "auto" and backbone != "pna")
 ]
 
 

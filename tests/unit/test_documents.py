@@ -41,6 +41,14 @@ def test_links_lead_somewhere(name):
         assert ((ROOT / name).parent / target).exists(), target
 
 
+def test_every_method_names_the_test_that_holds_it_to_its_paper():
+    text = (ROOT / "docs/methods.md").read_text()
+    named = set(re.findall(r"`(tests/[\w/]+\.py)`", text))
+    there = {str(path.relative_to(ROOT)) for path in ROOT.glob("tests/papers/test_*.py")}
+    assert there <= named
+    assert all((ROOT / path).is_file() for path in named)
+
+
 def test_every_promise_names_a_test_that_there_is():
     text = (ROOT / "docs/reliability.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)

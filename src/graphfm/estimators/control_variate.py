@@ -21,7 +21,11 @@ class ControlVariate(Estimator):
 
     The histories hold the layers' inputs. The estimate is unbiased for a linear aggregator, and
     exact if h~ = h. The second term uses the dropout mask of the first, or the two would not
-    cancel. For other aggregators nothing is guaranteed.
+    cancel; so only the change since h~ is noisy. For other aggregators nothing is guaranteed.
+
+    With `split_dropout` the noise is as strong as that of all neighbours' dropout (the paper's
+    CVD): A^(m) - A^(m~) + A(m~) from rows m of a first pass without dropout, whose history m~ is,
+    plus sqrt(D / n) A^(h - m), where D of the n neighbours are sampled.
     """
 
     views: ClassVar[frozenset[str]] = frozenset({"full"})
@@ -30,6 +34,11 @@ class ControlVariate(Estimator):
     shares_dropout: ClassVar[bool] = True
     capturable: ClassVar[bool] = True
     exact_first_hop: bool = True
+    split_dropout: bool = False
+
+    @property
+    def records_first(self) -> bool:  # type: ignore[override]
+        return self.split_dropout
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
         depths = range(first, len(layers))
@@ -39,6 +48,8 @@ class ControlVariate(Estimator):
         super().prepare(setup)
         layers, tables = setup.layers, setup.tables
         self.histories = {d: tables[f"input.{d}"] for d in range(setup.first, len(layers))}
+        # Rows and aggregates of this step's pass without dropout, by depth; empty between steps.
+        self.clean = dict[int, tuple[Tensor, Tensor]]()
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
@@ -48,6 +59,8 @@ class ControlVariate(Estimator):
         return block.src_ids
 
     def aggregate(self, step: LayerStep) -> Tensor:
+        if step.forward.recorded:
+            return self._with_noise(step, *self.clean.pop(step.depth))
         layer, block, past = step.layer, step.block, self.histories[step.depth]
         fresh = layer.aggregate(step.h, block)
         then = past.pull(block.src_ids)
@@ -67,6 +80,21 @@ class ControlVariate(Estimator):
             total += block.self_weight.unsqueeze(1) * then[: block.num_dst]
         return total
 
+    def _with_noise(self, step: LayerStep, rows: Tensor, agg: Tensor) -> Tensor:
+        """The aggregate without dropout, and what dropout adds to it."""
+        block, change = step.block, step.h - rows
+        noise = step.layer.aggregate(change, block)
+        share = block.edges.indptr.diff() / block.degree.clamp(min=1)
+        scale = share.clamp(max=1).sqrt().unsqueeze(1)
+        if block.self_weight is None:
+            return agg + scale * noise
+        own = block.self_weight.unsqueeze(1) * change[: block.num_dst]  # it is never sampled
+        return agg + scale * (noise - own) + own
+
     def record(self, step: LayerStep, agg: Tensor, out: Tensor) -> None:
-        if step.depth in self.histories:
-            self.histories[step.depth].push(step.block.src_ids, step.h.detach())
+        if step.depth not in self.histories:
+            return
+        self.histories[step.depth].push(step.block.src_ids, step.h.detach())
+        alone = torch.is_grad_enabled() or step.mask is None  # the loss's own pass, or a refresh
+        if self.split_dropout and not alone:
+            self.clean[step.depth] = step.h, agg

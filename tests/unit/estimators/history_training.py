@@ -12,6 +12,7 @@ CLUSTER = {"parts": 5, "parts_per_batch": 2}
 CASES = {
     "graphfm-ib": NEIGHBOR,
     "vr-gcn": NEIGHBOR,
+    "vr-gcn, split dropout": NEIGHBOR | {"split_dropout": True},
     "gas": CLUSTER,
     "graphfm-ob": CLUSTER,
     "graphfm-delta": CLUSTER,

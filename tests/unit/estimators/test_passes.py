@@ -102,7 +102,8 @@ def test_compensation_leaves_running_statistics_alone(make_graph, method):
     ("method", "options", "first"),
     [("gas", {}, True), ("graphfm-ob", {}, True), ("graphfm-delta", {}, True),
      ("graphfm-ib", {}, True), ("graphfm-ib", {"correct_lag": False}, False),
-     ("graphfm-ib", {"as_published": True}, False), ("vr-gcn", {}, False)],
+     ("graphfm-ib", {"as_published": True}, False), ("vr-gcn", {}, False),
+     ("vr-gcn", {"split_dropout": True}, True)],
 )  # fmt: skip
 def test_with_dropout_histories_are_written_before_or_after_the_loss(
     make_graph, method, options, first
