@@ -12,7 +12,7 @@ from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain, uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
-from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+from graphfm.samplers.seeds import SeedSampler, by_depth, check_numbers
 from graphfm.step_plan import IN_PLACE, StepPlan
 
 MOST_LAYOUTS = 16  # layouts to keep: full batches have one size, the last of an epoch another
@@ -20,13 +20,14 @@ MOST_LAYOUTS = 16  # layouts to keep: full batches have one size, the last of an
 
 @dataclass(kw_only=True)
 class NeighborSampler(SeedSampler):
-    """Picks `fanout[k]` neighbours of each node that layer k + 1 writes (Hamilton et al., 2017).
+    """Picks `fanout[0]` neighbours of each target, `fanout[1]` of each of those, and so on.
 
-    Of the d neighbours of v, r are picked at equal distances from a random start and their weights
-    are multiplied by d / r, so the estimate of a weighted sum is unbiased for any weights. If
-    r >= d, all are taken and the sum is exact. The start is a hash of the node and of a number
-    drawn per step and layer, so a node that occurs twice in a layer has the same neighbours and the
-    same row both times; different nodes pick independently.
+    That is GraphSAGE (Hamilton et al., 2017). Of the d neighbours of v, r are picked at equal
+    distances from a random start and their weights are multiplied by d / r, so the estimate of a
+    weighted sum is unbiased for any weights. If r >= d, all are taken and the sum is exact. The
+    start is a hash of the node and of a number drawn per step and layer, so a node that occurs
+    twice in a layer has the same neighbours and the same row both times; different nodes pick
+    independently.
 
     On a GPU nothing is sorted and duplicates stay, so the number of seeds determines every shape:
     it grows by a factor of fanout + 1 per layer. Only if that exceeds the number of nodes are
@@ -34,7 +35,7 @@ class NeighborSampler(SeedSampler):
     fewer rows gain much.
     """
 
-    fanout: tuple[int, ...]  # one per layer, input first; or one for all
+    fanout: tuple[int, ...]  # one per layer, from the targets outward; or one for all
     every_neighbor: bool = False  # also fill `Block.full` with all neighbours
 
     def __post_init__(self) -> None:
@@ -56,8 +57,8 @@ class NeighborSampler(SeedSampler):
         return self._clamped(size.max_degree, num_layers)
 
     def _clamped(self, max_degree: int | None, num_layers: int) -> tuple[int, ...]:
-        """The fan-out of each layer, at most the largest degree."""
-        fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        """The fan-out of each layer, input first, at most the largest degree."""
+        fanouts = by_depth("fanout", self.fanout, num_layers)
         if max_degree is None:
             return fanouts
         return tuple(min(fanout, max(max_degree, 1)) for fanout in fanouts)
@@ -86,7 +87,7 @@ class NeighborSampler(SeedSampler):
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         layers: list[LayerFootprint] = []
         targets: float = min(self.batch_size, size.num_train)
-        for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
+        for fanout in reversed(by_depth("fanout", self.fanout, num_layers)):
             picks = targets * fanout
             if picks > size.num_nodes:  # then rows are not padded with repeated picks
                 picks = targets * min(fanout, size.mean_degree)
