@@ -11,6 +11,10 @@ Fanout = Annotated[
     tuple[int, ...],
     Setting("Neighbours sampled per node: one number, or one per layer from the targets outward."),
 ]
+Picks = Annotated[
+    Literal["even", "independent"],
+    Setting("Neighbours at equal distances from a random start, or every set equally likely."),
+]
 BatchSize = Annotated[int, Setting("Training nodes in a step.")]
 NodesPerLayer = Annotated[
     tuple[int, ...],

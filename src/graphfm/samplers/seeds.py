@@ -12,6 +12,8 @@ from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
 from graphfm.step_plan import StepPlan
 
+EVEN, INDEPENDENT = PICKS = ("even", "independent")  # how neighbours are picked
+
 
 @dataclass(kw_only=True)
 class SeedSampler(Sampler):
@@ -48,6 +50,11 @@ def by_depth(name: str, values: tuple[int, ...], num_layers: int) -> tuple[int, 
             "give one number per layer, or one for all"
         )
     return (values * num_layers)[:num_layers][::-1]
+
+
+def check_picks(picks: str) -> None:
+    if picks not in PICKS:
+        raise InputError(f"picks is {picks}; expected {' or '.join(PICKS)}")
 
 
 def check_numbers(name: str, values: tuple[int, ...], hint: str = "") -> None:

@@ -9,7 +9,7 @@ from graphfm import InputError
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
-from graphfm.kernels.neighbor_pick import uniform_of
+from graphfm.kernels.choice import uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.step_plan import COPIED, IN_PLACE, StepPlan
