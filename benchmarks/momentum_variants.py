@@ -106,7 +106,7 @@ def run(job: tuple[str, argparse.Namespace]) -> tuple[str, float, float]:
         spread = [0.05 * 2**depth for depth in range(layers)]
         given["beta"] = tuple(spread if given["beta"] == "up" else spread[::-1])
     if given["fanout"] == "top":
-        given["fanout"] = (*(1,) * (layers - 1), 2)
+        given["fanout"] = (2, *(1,) * (layers - 1))
     training = {
         "layers": layers, "lr": options.lr, "dropout": options.dropout, "patience": 0,
         "epochs": options.epochs * given.pop("epochs", 1), "deterministic": False,

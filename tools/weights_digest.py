@@ -32,9 +32,10 @@ TAKES = {
 }  # fmt: skip
 PARTS = ("parts", "parts_per_batch")
 VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("graphsage", "sage", {"fanout": (4, 3, 2), "precision": "bf16"}),
+    ("graphsage", "sage", {"fanout": (2, 3, 4), "precision": "bf16"}),
     ("graphsage", "gcn", {"fanout": (3,), "batch_norm": True, "residual": True}),
     ("graphsage", "sage", {"fanout": (1000,)}),
+    ("graphsage", "sage", {"fanout": (4, 2, 3), "picks": "independent"}),
     ("graphfm-ib", "sage", {"dropout": 0.0}),
     ("graphfm-ib", "gcn", {"dropout": 0.0, "beta": (0.3,), "start": "zero"}),
     ("graphfm-ib", "sage", {"exact_first_hop": False, "start": "features", "dropout": 0.0}),
@@ -44,7 +45,7 @@ VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("graphfm-ib", "sage", {"staleness_every": 1, "schedule": "cosine"}),
     ("graphfm-ib", "sage", {"features": "bf16", "weight_decay": 0.01}),
     ("vr-gcn", "sage", {"exact_first_hop": False, "dropout": 0.0}),
-    ("vr-gcn", "gcn", {"dropout": 0.3, "fanout": (2, 1, 3)}),
+    ("vr-gcn", "gcn", {"dropout": 0.3, "fanout": (3, 1, 2)}),
     ("graphsaint", "sage", {"subgraph": "edge"}),
     ("graphsaint", "gcn", {"subgraph": "node"}),
     ("shadow", "sage", {"subgraph": "pagerank"}),

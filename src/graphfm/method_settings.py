@@ -9,11 +9,16 @@ from graphfm.options import Setting
 
 Fanout = Annotated[
     tuple[int, ...],
-    Setting("Neighbours sampled per node: one number, or one per layer, input first (1,2)."),
+    Setting("Neighbours sampled per node: one number, or one per layer from the targets outward."),
+]
+Picks = Annotated[
+    Literal["even", "independent"],
+    Setting("Neighbours at equal distances from a random start, or every set equally likely."),
 ]
 BatchSize = Annotated[int, Setting("Training nodes in a step.")]
 NodesPerLayer = Annotated[
-    tuple[int, ...], Setting("Nodes drawn for a layer: one number, or one per layer.")
+    tuple[int, ...],
+    Setting("Nodes drawn for a layer: one number, or one per layer from the targets outward."),
 ]
 NormalizeRows = Annotated[
     bool, Setting("Scale the sampled weights of each matrix row to the row's true total.")
@@ -48,8 +53,8 @@ ExactFirstHop = Annotated[
 Beta = Annotated[
     tuple[float, ...],
     Setting(
-        "Momentum: weight of the fresh value, 0 to 1; one number, or one per layer (graphfm-ob: "
-        "per hidden layer)."
+        "Momentum: weight of the fresh value, 0 to 1; one number, or one per layer, input first "
+        "(graphfm-ob: per hidden layer)."
     ),
 ]
 Start = Annotated[Literal["fresh", "zero"], Setting("What a node's history begins as.")]

@@ -29,15 +29,19 @@ def full() -> Method:
     return Method(FullSampler())
 
 
-def graphsage(*, fanout: setting.Fanout = (5,), batch_size: setting.BatchSize = 512) -> Method:
+@published_form(picks="independent")
+def graphsage(
+    *, fanout: setting.Fanout = (5,), batch_size: setting.BatchSize = 512,
+    picks: setting.Picks = "even",
+) -> Method:  # fmt: skip
     """GraphSAGE: a few sampled neighbours per node and layer. Cheap, unbiased, noisy."""
-    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size))
+    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size, picks=picks))
 
 
 @trains_with(lr=0.002, dropout=0.4, epochs=150)
 @published_form(
     beta=(0.9,), start="zero", whole_gradient=False, correct_lag=False, drop_average=False,
-    exact_first_hop=False,
+    exact_first_hop=False, picks="independent",
 )  # fmt: skip
 def graphfm_ib(
     *,
@@ -49,24 +53,25 @@ def graphfm_ib(
     correct_lag: setting.CorrectLag = True,
     drop_average: setting.DropAverage = True,
     exact_first_hop: setting.ExactFirstHop = True,
+    picks: setting.Picks = "even",
 ) -> Method:
     """GraphFM-IB: GraphSAGE with a moving average of what each node has sampled so far."""
     estimator = AggregateMomentum(
         beta=beta, start=start, whole_gradient=whole_gradient, correct_lag=correct_lag,
         drop_average=drop_average, exact_first_hop=exact_first_hop,
     )  # fmt: skip
-    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size), estimator)
+    return Method(NeighborSampler(fanout=fanout, batch_size=batch_size, picks=picks), estimator)
 
 
 def vr_gcn(
-    *,
-    fanout: setting.Fanout = (2,),
-    batch_size: setting.BatchSize = 512,
-    split_dropout: setting.SplitDropout = False,
+    *, fanout: setting.Fanout = (2,), batch_size: setting.BatchSize = 512,
+    picks: setting.Picks = "even", split_dropout: setting.SplitDropout = False,
     exact_first_hop: setting.ExactFirstHop = True,
-) -> Method:
+) -> Method:  # fmt: skip
     """VR-GCN: past rows of all neighbours, plus a sampled estimate of how they changed."""
-    sampler = NeighborSampler(fanout=fanout, batch_size=batch_size, every_neighbor=True)
+    sampler = NeighborSampler(
+        fanout=fanout, batch_size=batch_size, picks=picks, every_neighbor=True
+    )
     estimator = ControlVariate(split_dropout=split_dropout, exact_first_hop=exact_first_hop)
     return Method(sampler, estimator)
 
@@ -95,11 +100,9 @@ def ladies(
 
 
 def mvs_gcn(
-    *,
-    nodes_per_layer: setting.NodesPerLayer = (1000,),
-    batch_size: setting.BatchSize = 512,
+    *, nodes_per_layer: setting.NodesPerLayer = (1000,), batch_size: setting.BatchSize = 512,
     exact_first_hop: setting.ExactFirstHop = True,
-) -> Method:
+) -> Method:  # fmt: skip
     """MVS-GCN: training nodes drawn by gradient norm; past rows for their neighbours."""
     sampler = MinimalVarianceSampler(
         nodes_per_layer=nodes_per_layer, batch_size=batch_size, dependent=True, every_neighbor=True
@@ -109,12 +112,9 @@ def mvs_gcn(
 
 @trains_with(dropout=0.3)
 def graphsaint(
-    *,
-    subgraph: setting.SaintSubgraph = "walk",
-    budget: setting.SaintBudget = 2000,
-    walk_length: setting.WalkLength = 2,
-    coverage: setting.Coverage = 50,
-) -> Method:
+    *, subgraph: setting.SaintSubgraph = "walk", budget: setting.SaintBudget = 2000,
+    walk_length: setting.WalkLength = 2, coverage: setting.Coverage = 50,
+) -> Method:  # fmt: skip
     """GraphSAINT: random subgraphs, corrected for how often they contain each node."""
     return Method(
         SaintSampler(subgraph=subgraph, budget=budget, walk_length=walk_length, coverage=coverage)
@@ -122,19 +122,16 @@ def graphsaint(
 
 
 def shadow(
-    *,
-    subgraph: setting.ShadowSubgraph = "khop",
-    depth: setting.ShadowDepth = 2,
-    fanout: setting.Fanout = (5,),
-    budget: setting.ShadowBudget = 20,
-    batch_size: setting.BatchSize = 512,
-) -> Method:
+    *, subgraph: setting.ShadowSubgraph = "khop", depth: setting.ShadowDepth = 2,
+    fanout: setting.Fanout = (5,), budget: setting.ShadowBudget = 20,
+    batch_size: setting.BatchSize = 512, picks: setting.Picks = "even",
+) -> Method:  # fmt: skip
     """SHADOW: a small subgraph around every target, whatever the depth of the network."""
-    return Method(
-        ShadowSampler(
-            subgraph=subgraph, depth=depth, fanout=fanout, budget=budget, batch_size=batch_size
-        )
-    )
+    sampler = ShadowSampler(
+        subgraph=subgraph, depth=depth, fanout=fanout, budget=budget, batch_size=batch_size,
+        picks=picks,
+    )  # fmt: skip
+    return Method(sampler)
 
 
 @trains_with(epochs=200)

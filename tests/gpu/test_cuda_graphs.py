@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 STATIC = {  # whose steps can be captured
     "full": {"method": "full"},
     "graphsage": {"method": "graphsage", "fanout": (3, 2)},
+    "independent picks": {"method": "graphsage", "fanout": (3, 2), "picks": "independent"},
     "ib": {"method": "graphfm-ib"},
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
     "ib as published": {"method": "graphfm-ib", "as_published": True},

@@ -1,10 +1,13 @@
 """GraphFM-IB as published is the paper's Algorithm 1, written out node by node."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
 from graphfm import Graph, methods
 from graphfm.backbones.gcn import GCN
+from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 from tests.identities.slow_algorithm_1 import (
@@ -17,6 +20,12 @@ from tests.identities.slow_algorithm_1 import (
     Slow,
     check_step_by_step,
     networks,
+)
+from tests.unit.samplers.neighbor_batches import (
+    generator,
+    prepared,
+    prepared_for_gpu,
+    simple_graph,
 )
 
 
@@ -82,3 +91,16 @@ def test_one_step_by_hand():
     assert outs[1] == [pytest.approx([0.75 * 1.25 + 1.25, 0.75 * 2.0 + 2.0])]
     kept = trainer.method.estimator.histories[0].pull(torch.arange(3))
     torch.testing.assert_close(kept, torch.tensor([[2.1875, 3.5], [0.0, 0.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("make", [prepared, prepared_for_gpu])
+def test_what_a_layer_reads_are_the_targets_of_the_layer_below(make):
+    """Algorithm 1 draws the nodes D_k of each layer; here D_{k - 1} is D_k and what it sampled."""
+    graph = simple_graph(200, 9)
+    batch = make(Adjacency.mean(graph), 2, 3, 2).sample(torch.tensor([3, 99, 7]), generator())
+    assert torch.equal(batch.blocks[-1].dst_ids, batch.target_ids)
+    for lower, upper in pairwise(batch.blocks):
+        assert torch.equal(lower.dst_ids, upper.src_ids)
+        sampled = upper.src_ids[upper.edges.col.long()]
+        assert torch.equal(upper.src_ids[: upper.num_dst], upper.dst_ids)
+        assert set(lower.dst_ids.tolist()) == {*upper.dst_ids.tolist(), *sampled.tolist()}

@@ -26,35 +26,53 @@ def adjacency(request, make_graph):
     return ADJACENCIES[kind](graph.to(DEVICE))
 
 
+@pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("fanout", [1, 2, 7, 64])
-def test_the_same_neighbours_are_picked(adjacency, fanout):
+def test_the_same_neighbours_are_picked(adjacency, fanout, independent):
     """Nodes, degrees and weights bit for bit."""
     salt = torch.tensor([3 << 40], device=DEVICE)
     ours, plain = with_and_without(
-        lambda: operations.pick(IDS, salt, fanout, adjacency.neighborhoods)
+        lambda: operations.pick(IDS, salt, fanout, adjacency.neighborhoods, independent)
     )
     assert torch.equal(ours.src_ids, plain.src_ids)
     assert torch.equal(ours.degree, plain.degree)
     torch.testing.assert_close(ours.weight, plain.weight, rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("fanout", [1, 2, 7, 64])
-def test_distinct_picks_are_the_picks_that_count(adjacency, fanout):
+def test_distinct_picks_are_the_picks_that_count(adjacency, fanout, independent):
     """`pick_distinct` is `pick` without those that only fill a row, in the same order."""
     salt, where = torch.tensor([3 << 40], device=DEVICE), adjacency.neighborhoods
-    count, neighbor_ids, weight = operations.pick_distinct(IDS, salt, fanout, where)
-    every = operations.pick(IDS, salt, fanout, where)
+    count, neighbor_ids, weight = operations.pick_distinct(IDS, salt, fanout, where, independent)
+    every = operations.pick(IDS, salt, fanout, where, independent)
     real = torch.arange(fanout, device=DEVICE) < count.unsqueeze(1)
     assert torch.equal(count, adjacency.graph.degree[IDS].clamp(max=fanout))
     assert torch.equal(neighbor_ids, every.src_ids[IDS.numel() :][real.flatten()])
     torch.testing.assert_close(weight, every.weight[real.flatten()], rtol=1e-6, atol=0)
 
 
-def test_more_picks_than_one_program_takes(adjacency):
+@pytest.mark.parametrize("independent", [False, True])
+def test_more_picks_than_one_program_takes(adjacency, independent):
     ids, salt = torch.arange(200, device=DEVICE), torch.tensor([7], device=DEVICE)
-    ours, plain = with_and_without(lambda: operations.pick(ids, salt, 3, adjacency.neighborhoods))
+    ours, plain = with_and_without(
+        lambda: operations.pick(ids, salt, 3, adjacency.neighborhoods, independent)
+    )
     assert ours.weight.numel() > 4 * operations.PICKS_PER_PROGRAM
     assert torch.equal(ours.src_ids, plain.src_ids)
+
+
+@pytest.mark.parametrize("fanout", [2, 5, 33])
+def test_independent_picks_of_hubs(make_graph, fanout):
+    """Every row has more neighbours than picks."""
+    graph = make_graph(num_nodes=30, num_edges=6000).to(DEVICE)
+    where, ids = Adjacency.mean(graph).neighborhoods, torch.arange(25, device=DEVICE)
+    assert int(graph.degree[ids].min()) > fanout
+    salt = torch.tensor([11 << 33], device=DEVICE)
+    ours, plain = with_and_without(lambda: operations.pick(ids, salt, fanout, where, True))
+    assert torch.equal(ours.src_ids, plain.src_ids)
+    torch.testing.assert_close(ours.weight, plain.weight, rtol=1e-6, atol=0)
+    assert not torch.equal(ours.src_ids, operations.pick(ids, salt, fanout, where).src_ids)
 
 
 @pytest.mark.parametrize("fanout", [65, 1000])
@@ -71,9 +89,10 @@ def test_a_graph_without_edges_is_picked_by_plain_code(make_graph):
     assert not picks.degree.any()
 
 
+@pytest.mark.parametrize("picks", ["even", "independent"])
 @pytest.mark.parametrize("fanout", [(1,), (3, 2)])
-def test_a_sampler_draws_the_same_batch(adjacency, fanout):
-    sampler = NeighborSampler(fanout=fanout, batch_size=9)
+def test_a_sampler_draws_the_same_batch(adjacency, fanout, picks):
+    sampler = NeighborSampler(fanout=fanout, batch_size=9, picks=picks)
     sampler.prepare(adjacency, StepPlan(num_layers=2))
     sampler.distinct = None  # the layout of a GPU, also where this is interpreted
     ours, plain = with_and_without(

@@ -16,6 +16,7 @@ SAMPLED = {
     "ib sampled first hop": {"method": "graphfm-ib", "exact_first_hop": False},
     "ib as published": {"method": "graphfm-ib", "as_published": True},
     "ib whole gradient": {"method": "graphfm-ib", "correct_lag": False, "beta": (0.2,)},
+    "graphsage, independent": {"method": "graphsage", "fanout": (3, 2), "picks": "independent"},
     "ib of three layers": {"method": "graphfm-ib", "layers": 3, "fanout": (1, 2, 1)},
     "ib half tables": {"method": "graphfm-ib", "history": "fp16"},
     "ib beta 1": {"method": "graphfm-ib", "beta": (1.0,)},

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from graphfm import load, load_model, resume, train
+from graphfm.runs.run import Run
 
 OLD = Path(__file__).parent / "old_runs"
 
@@ -43,3 +44,28 @@ def test_a_finished_run_is_read_and_predicts(old):
     graph = load("synthetic:small:0.02")
     scores = load_model(old / "finished").evaluate(graph)
     assert scores["test"] == pytest.approx(run.score.test)
+
+
+def losses(path):
+    lines = (path / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)["loss"] for line in lines]
+
+
+def test_a_stopped_run_whose_fanouts_began_with_the_input_layer_ends_as_it_would_have(old):
+    """Version 0.1.0 wrote 1,2,4 for what is 4,2,1 today; both folders are its own."""
+    stopped, finished = old / "stopped_with_lists", old / "finished_with_lists"
+    settings = json.loads((stopped / "config.json").read_text())["run"]["method_settings"]
+    assert settings["fanout"] == [1, 2, 4]
+    before = len(losses(stopped))
+    resumed = resume(stopped)
+    assert resumed.run.method_settings["fanout"] == (4, 2, 1)
+    torch.testing.assert_close(weights(resumed.model), weights(load_model(finished)))
+    assert losses(stopped) == pytest.approx(losses(finished), rel=1e-5)
+    assert len(losses(stopped)) == 4 > before
+
+
+def test_a_run_that_is_resumed_twice_is_turned_round_once(old):
+    for _ in range(2):
+        run = resume(old / "finished_with_lists").run
+        assert run.method_settings["fanout"] == (4, 2, 1)
+    assert Run.from_json(run.to_json()).method_settings["fanout"] == (4, 2, 1)

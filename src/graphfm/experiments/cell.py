@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
+from graphfm.runs.earlier import updated
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
 from graphfm.training.settings import Training
@@ -42,9 +43,10 @@ def key_of(
 ) -> str:
     """Every setting of a run, and the hash of the user's own code, as one string.
 
-    A training setting that an older version did not have counts as its default, and an absent field
-    as None, so that folders of older versions can be continued.
+    What an older version did not have or wrote in another form counts as `Run.from_json` reads it,
+    and an absent field as None, so that folders of older versions can be continued.
     """
+    run = updated(run)
     training = {**asdict(Training()), **run["training"]}
     given = {name: value for name, value in run.items() if value is not None}
     return json.dumps([measure, {**given, "training": training}, digests or {}], sort_keys=True)

@@ -22,7 +22,9 @@ sparse_sum
                      segment_reduce on a GPU
   segment_min        as segment_max                   segment_min               test_sparse_sum
 neighbor_pick
-  pick               graph.pick: fan-out up to 64     pick_plain                test_neighbor_pick
+  pick               pick.pick, or for independent    pick_plain                test_neighbor_pick
+                     picks pick.pick_independent:
+                     fan-out up to 64
   pick_distinct      PyTorch: CPU, or crowded picks   pick_distinct             test_neighbor_pick
   expand             graph.expand                     expand_plain              test_neighbor_pick
   sum_of_all         graph.sum_of_all                 sum_of_all_plain          test_neighbor_pick

@@ -10,12 +10,11 @@ from torch.nn.functional import embedding_bag
 
 from graphfm.batch import Neighborhoods, expand_rows, offsets
 from graphfm.kernels import backend
+from graphfm.kernels.choice import distinct_positions, fixed_positions, numbers_for
 from graphfm.kernels.fused_aggregate import MOST_FANOUT
 from graphfm.kernels.table_write import columns_of, given_or
 
 PICKS_PER_PROGRAM, EDGES_AT_ONCE, EDGES_PER_PASS = 128, 16, 128
-# Two odd 64-bit factors (as signed numbers) of splitmix64, a mixer whose constants are well tested.
-GOLDEN, MIX = -7046029254386353131, -4658895280553007687
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +35,24 @@ class Expanded:
     read: Tensor | None  # [num_nodes] True if it is one of them; only the kernel marks this
 
 
-def pick(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
-    """Sample `fanout` neighbours of each target, at equal distances from a start in [0, 1).
+def pick(
+    dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods, independent: bool = False
+) -> Picks:
+    """Sample `fanout` neighbours of each target, at equal distances or independently.
 
-    The start is a hash of the node and the salt. A node with fewer neighbours has them all, and
-    then the same again with a weight of zero.
+    A hash of the node and the salt decides. A node with fewer neighbours has them all, and then the
+    same again with a weight of zero.
     """
     fits = where.indices.numel() > 0 and fanout <= MOST_FANOUT
     if fits and backend.available(dst_ids.device):
-        return _pick_launch(dst_ids, salt, fanout, where)
-    return pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
+        return _pick_launch(dst_ids, salt, fanout, where, independent and fanout > 1)
+    return pick_plain(dst_ids, numbers_for(dst_ids, salt, fanout, independent), fanout, where)
 
 
-def pick_plain(dst_ids: Tensor, start: Tensor, fanout: int, where: Neighborhoods) -> Picks:
-    """`pick` in plain PyTorch, from starts that `uniform_of` has made."""
+def pick_plain(dst_ids: Tensor, uniform: Tensor, fanout: int, where: Neighborhoods) -> Picks:
+    """`pick` in plain PyTorch, from what `numbers_for` has made."""
     first, degree = where.indptr.index_select(0, dst_ids), _degree(where, dst_ids)
-    position, factor = evenly_spaced(first, degree, fanout, start)
+    position, factor = fixed_positions(first, degree, fanout, uniform)
     targets, num_edges = dst_ids.repeat_interleave(fanout), where.indices.numel()
     if num_edges == 0:
         neighbor_ids, weight = targets, torch.zeros_like(factor)
@@ -64,38 +65,18 @@ def pick_plain(dst_ids: Tensor, start: Tensor, fanout: int, where: Neighborhoods
 
 
 def pick_distinct(
-    dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods
+    dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods, independent: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sample as `pick` does, but each neighbour once: numbers per target, ids, weights.
 
     Shapes depend on the degrees, so there is no kernel for it. It serves a CPU, and a GPU where
     there are more picks than nodes.
     """
-    start = uniform_of(dst_ids, salt)
-    count, position, factor = distinct_positions(where.indptr, dst_ids, fanout, start)
+    uniform = numbers_for(dst_ids, salt, fanout, independent)
+    count, position, factor = distinct_positions(where.indptr, dst_ids, fanout, uniform)
     targets = dst_ids.repeat_interleave(count, output_size=position.numel())
     neighbor_ids = where.indices.index_select(0, position).long()
     return count, neighbor_ids, factor * entries(where, targets, neighbor_ids, position)
-
-
-def distinct_positions(
-    indptr: Tensor, ids: Tensor, fanout: int, start: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Pick at most `fanout` edges of each node, each once: numbers, positions and factors."""
-    first = indptr.index_select(0, ids)
-    degree = indptr.index_select(0, ids + 1) - first
-    count = degree.clamp(max=fanout)
-    if fanout == 1:
-        real = count.nonzero().squeeze(1)
-        position, factor = evenly_spaced(first, degree, fanout, start)
-        return count, position.index_select(0, real), factor.index_select(0, real)
-    row = torch.arange(ids.numel(), device=ids.device).repeat_interleave(count)
-    slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
-    degree = degree.index_select(0, row)
-    spread = ((start.index_select(0, row) + slot) / fanout * degree).long()
-    few = degree <= fanout
-    position = first.index_select(0, row) + torch.where(few, slot, spread)
-    return count, position, torch.where(few, 1.0, degree / fanout)
 
 
 def expand(ids: Tensor, indptr: Tensor, where: Neighborhoods) -> Expanded:
@@ -143,41 +124,26 @@ def entries(
     return weight
 
 
-def evenly_spaced(
-    first: Tensor, degree: Tensor, fanout: int, start: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Pick `fanout` edges of each row: their positions, and the factors of their weights."""
-    if fanout == 1:  # then the factor is the degree, be it one or none
-        return first + (start * degree).long(), degree.float()
-    first, degree = first.unsqueeze(1), degree.unsqueeze(1)
-    slot = torch.arange(fanout, device=first.device)
-    spread = ((start.unsqueeze(1) + slot) / fanout * degree).long()
-    few = degree <= fanout
-    chosen = torch.where(few, slot % degree.clamp(min=1), spread)
-    factor = torch.where(few, (slot < degree).float(), degree / fanout)
-    return (first + chosen).flatten(), factor.flatten()
-
-
-def uniform_of(ids: Tensor, salt: Tensor) -> Tensor:
-    """A number in [0, 1) for each id, the same for the same id and salt (in steps of 2^-24)."""
-    # Without the second round the numbers of two ids would differ by one of a few constants.
-    mixed = (ids ^ salt) * GOLDEN
-    mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * MIX
-    return (mixed >> 40 & 0xFFFFFF).double() / 2**24
-
-
 def _degree(where: Neighborhoods, ids: Tensor) -> Tensor:
     return where.indptr.index_select(0, ids + 1) - where.indptr.index_select(0, ids)
 
 
-def _pick_launch(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods) -> Picks:
-    from graphfm.kernels.triton_kernels import graph as kernels
+def _pick_launch(
+    dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhoods, independent: bool
+) -> Picks:
+    from graphfm.kernels.triton_kernels import pick as kernels
 
     num_dst, device = dst_ids.numel(), dst_ids.device
     src_ids = torch.empty(num_dst * (fanout + 1), dtype=torch.int64, device=device)
     weight = torch.empty(num_dst * fanout, device=device)
     degree = torch.empty(num_dst * (fanout + 1), device=device)
-    kernels.pick[(-(-num_dst * fanout // PICKS_PER_PROGRAM),)](
+    kernel, blocks = kernels.pick, {"BLOCK": PICKS_PER_PROGRAM}
+    programs = -(-num_dst * fanout // PICKS_PER_PROGRAM)
+    if independent:
+        slots = 1 << (fanout - 1).bit_length()
+        kernel, blocks = kernels.pick_independent, {"ROWS": PICKS_PER_PROGRAM // slots}
+        blocks["SLOTS"], programs = slots, -(-num_dst // blocks["ROWS"])
+    kernel[(programs,)](
         dst_ids,
         salt,
         *_arrays(where, weight),
@@ -188,7 +154,7 @@ def _pick_launch(dst_ids: Tensor, salt: Tensor, fanout: int, where: Neighborhood
         where.indices.numel(),
         FANOUT=fanout,
         **_factors(where),
-        BLOCK=PICKS_PER_PROGRAM,
+        **blocks,
     )
     return Picks(src_ids, weight, degree)
 

@@ -16,6 +16,7 @@ from graphfm.errors import InputError, known_name
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
+from graphfm.runs.earlier import FORMAT, own_updated, updated
 from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
 from graphfm.runs.named import (
     BackboneLike,
@@ -43,10 +44,6 @@ from graphfm.training.trainer import Trainer
 
 OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
 DEVICES = ("auto", "cpu", "cuda")
-# What a record of an earlier version means that does not name a setting whose default is another.
-EARLIER: Mapping[str, Mapping[str, Any]] = {
-    "graphfm-ib": {"whole_gradient": False, "correct_lag": False, "drop_average": False}
-}
 RECORDED = (
     "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
 )  # fmt: skip
@@ -115,7 +112,7 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         record = {name: copy.deepcopy(getattr(self, name)) for name in RECORDED}
-        return {**record, "training": asdict(self.training)}
+        return {"format": FORMAT, **record, "training": asdict(self.training)}
 
     @classmethod
     def from_json(
@@ -125,13 +122,17 @@ class Run:
         method: MethodLike | None = None,
         backbone: BackboneLike | None = None,
     ) -> Run:
-        """The inverse of `to_json`, through the same checks as `make`.
+        """The inverse of `to_json`, also of earlier versions, through the same checks as `make`.
 
         Nothing that a record names is imported. The user's own code has to be given again; without
         it the run can be inspected, and `require` says what is missing.
         """
-        flat = as_tuples(dict(record))
+        flat = as_tuples(updated(record))
         settings = {name: flat.pop(f"{name}_settings") for name in ("backbone", "method")}
+        if flat.pop("format", 1) != FORMAT and method is not None:
+            how = choose_method(method)
+            if how.name == flat["method"]:  # otherwise it is refused below
+                settings["method"] = own_updated(how, settings["method"])
         chosen = {
             "backbone": choose_again("backbone", flat["backbone"], backbone, settings["backbone"]),
             "method": choose_again("method", flat["method"], method, settings["method"]),
@@ -139,7 +140,6 @@ class Run:
         flat |= flat.pop("training")
         for name, named in chosen.items():
             flat |= {} if named.fixed else settings[name]
-        flat = {**EARLIER.get(chosen["method"].name, {}), **flat}
         return cls.make(**{**flat, **chosen})
 
     def require(self, *what: str) -> None:

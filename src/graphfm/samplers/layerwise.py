@@ -9,13 +9,13 @@ from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency, targets_first
 from graphfm.samplers.drawing.importance import Chances, as_chances, column_chances
-from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+from graphfm.samplers.seeds import SeedSampler, by_depth, check_numbers
 from graphfm.step_plan import StepPlan
 
 
 @dataclass(kw_only=True)
 class LayerSampler(SeedSampler):
-    """Draws `nodes_per_layer[k]` of the nodes that layer k + 1 reads, by importance.
+    """Draws the nodes that each layer reads by importance: `nodes_per_layer[0]` for the last layer.
 
     A node's probability is proportional to the squared norm of its column: in the whole matrix, the
     same for every layer and step (FastGCN, Chen et al., 2018), or with `dependent` in the rows of
@@ -25,7 +25,7 @@ class LayerSampler(SeedSampler):
     targets read their own rows exactly. If there are no more nodes than draws, all are taken.
     """
 
-    nodes_per_layer: tuple[int, ...]  # one per layer, input first; or one for all
+    nodes_per_layer: tuple[int, ...]  # one per layer, from the targets outward; or one for all
     dependent: bool = False
     normalize_rows: bool = False
     every_neighbor: bool = False  # also fill `Block.full` with all neighbours
@@ -40,14 +40,14 @@ class LayerSampler(SeedSampler):
 
     def prepare(self, adjacency: Adjacency, plan: StepPlan) -> None:
         super().prepare(adjacency, plan)
-        self.numbers = one_per_layer("nodes_per_layer", self.nodes_per_layer, plan.num_layers)
+        self.numbers = by_depth("nodes_per_layer", self.nodes_per_layer, plan.num_layers)
         if not self.dependent:
             self.chances = Chances(column_chances(adjacency))
 
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         layers: list[LayerFootprint] = []
         targets: float = min(self.batch_size, size.num_train)
-        for number in reversed(one_per_layer("nodes_per_layer", self.nodes_per_layer, num_layers)):
+        for number in reversed(by_depth("nodes_per_layer", self.nodes_per_layer, num_layers)):
             sources = min(targets + number, size.num_nodes)
             edges = targets * size.mean_degree  # all are read, though not all are kept
             layers.insert(0, LayerFootprint(sources, targets, edges))

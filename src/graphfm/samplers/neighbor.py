@@ -10,9 +10,17 @@ from torch import Tensor
 from graphfm.batch import Batch, Block, Edges, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain, uniform_of
+from graphfm.kernels.choice import numbers_for
+from graphfm.kernels.neighbor_pick import pick, pick_distinct, pick_plain
 from graphfm.samplers.drawing.deduplicate import Deduplicate
-from graphfm.samplers.seeds import SeedSampler, check_numbers, one_per_layer
+from graphfm.samplers.seeds import (
+    EVEN,
+    INDEPENDENT,
+    SeedSampler,
+    by_depth,
+    check_numbers,
+    check_picks,
+)
 from graphfm.step_plan import IN_PLACE, StepPlan
 
 MOST_LAYOUTS = 16  # layouts to keep: full batches have one size, the last of an epoch another
@@ -20,13 +28,15 @@ MOST_LAYOUTS = 16  # layouts to keep: full batches have one size, the last of an
 
 @dataclass(kw_only=True)
 class NeighborSampler(SeedSampler):
-    """Picks `fanout[k]` neighbours of each node that layer k + 1 writes (Hamilton et al., 2017).
+    """Picks `fanout[0]` neighbours of each target, `fanout[1]` of each of those, and so on.
 
-    Of the d neighbours of v, r are picked at equal distances from a random start and their weights
-    are multiplied by d / r, so the estimate of a weighted sum is unbiased for any weights. If
-    r >= d, all are taken and the sum is exact. The start is a hash of the node and of a number
-    drawn per step and layer, so a node that occurs twice in a layer has the same neighbours and the
-    same row both times; different nodes pick independently.
+    That is GraphSAGE (Hamilton et al., 2017). Of the d neighbours of v, r are picked and their
+    weights are multiplied by d / r, so the estimate of a weighted sum is unbiased for any weights.
+    If r >= d, all are taken and the sum is exact. `picks` says how: "even" takes them at equal
+    distances from a random start, so each neighbour is equally likely and most pairs never meet;
+    "independent" makes every set of r neighbours equally likely. Both follow from a hash of the
+    node and of a number drawn per step and layer, so a node that occurs twice in a layer has the
+    same neighbours and the same row both times; different nodes pick independently.
 
     On a GPU nothing is sorted and duplicates stay, so the number of seeds determines every shape:
     it grows by a factor of fanout + 1 per layer. Only if that exceeds the number of nodes are
@@ -34,12 +44,19 @@ class NeighborSampler(SeedSampler):
     fewer rows gain much.
     """
 
-    fanout: tuple[int, ...]  # one per layer, input first; or one for all
+    fanout: tuple[int, ...]  # one per layer, from the targets outward; or one for all
     every_neighbor: bool = False  # also fill `Block.full` with all neighbours
+    picks: str = EVEN  # or "independent"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_picks(self.picks)
         check_numbers("fanout", self.fanout, "; a fanout above every degree takes all neighbours")
+
+    @property
+    def independent(self) -> bool:
+        """Whether every set of neighbours is equally likely."""
+        return self.picks == INDEPENDENT
 
     @property
     def views(self) -> frozenset[str]:
@@ -56,8 +73,8 @@ class NeighborSampler(SeedSampler):
         return self._clamped(size.max_degree, num_layers)
 
     def _clamped(self, max_degree: int | None, num_layers: int) -> tuple[int, ...]:
-        """The fan-out of each layer, at most the largest degree."""
-        fanouts = one_per_layer("fanout", self.fanout, num_layers)
+        """The fan-out of each layer, input first, at most the largest degree."""
+        fanouts = by_depth("fanout", self.fanout, num_layers)
         if max_degree is None:
             return fanouts
         return tuple(min(fanout, max(max_degree, 1)) for fanout in fanouts)
@@ -86,7 +103,7 @@ class NeighborSampler(SeedSampler):
     def footprint(self, size: GraphSize, num_layers: int) -> list[LayerFootprint]:
         layers: list[LayerFootprint] = []
         targets: float = min(self.batch_size, size.num_train)
-        for fanout in reversed(one_per_layer("fanout", self.fanout, num_layers)):
+        for fanout in reversed(by_depth("fanout", self.fanout, num_layers)):
             picks = targets * fanout
             if picks > size.num_nodes:  # then rows are not padded with repeated picks
                 picks = targets * min(fanout, size.mean_degree)
@@ -119,7 +136,8 @@ class NeighborSampler(SeedSampler):
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
         if self.distinct is None and not self._crowded(dst_ids.numel(), fanout):
             # Not `pick`: its kernel's weights differ in their last bits.
-            picks = pick_plain(dst_ids, uniform_of(dst_ids, salt), fanout, where)
+            uniform = numbers_for(dst_ids, salt, fanout, self.independent)
+            picks = pick_plain(dst_ids, uniform, fanout, where)
             src_ids = picks.src_ids
             edges = self._side_by_side(picks.weight, dst_ids.numel(), fanout)
         else:
@@ -139,7 +157,7 @@ class NeighborSampler(SeedSampler):
     ) -> tuple[Tensor, Edges]:
         """Distinct sources, and edges without the repeated picks that only pad a row."""
         graph, where = self.adjacency.graph, self.adjacency.neighborhoods
-        count, neighbor_ids, weight = pick_distinct(dst_ids, salt, fanout, where)
+        count, neighbor_ids, weight = pick_distinct(dst_ids, salt, fanout, where, self.independent)
         indptr = offsets(count).int()
         if in_place:
             return graph.ids, Edges(indptr, neighbor_ids.int(), weight, graph.num_nodes)
@@ -164,7 +182,7 @@ class NeighborSampler(SeedSampler):
     def _picked_at_once(self, dst_ids: Tensor, fanout: int, salt: Tensor) -> tuple[Block, Tensor]:
         """Return a block, and the degrees of all its sources."""
         adjacency, where = self.adjacency, self.adjacency.neighborhoods
-        picks = pick(dst_ids, salt, fanout, where)
+        picks = pick(dst_ids, salt, fanout, where, self.independent)
         own = adjacency.self_weight
         block = Block(
             picks.src_ids,

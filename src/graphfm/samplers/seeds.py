@@ -12,6 +12,8 @@ from graphfm.errors import InputError
 from graphfm.samplers.base import Sampler
 from graphfm.step_plan import StepPlan
 
+EVEN, INDEPENDENT = PICKS = ("even", "independent")  # how neighbours are picked
+
 
 @dataclass(kw_only=True)
 class SeedSampler(Sampler):
@@ -36,14 +38,23 @@ class SeedSampler(Sampler):
         return torch.split(self.train_ids[order], self.batch_size)
 
 
-def one_per_layer(name: str, values: tuple[int, ...], num_layers: int) -> tuple[int, ...]:
-    """Expand one number for all layers to one for each; one for each stays as it is."""
+def by_depth(name: str, values: tuple[int, ...], num_layers: int) -> tuple[int, ...]:
+    """The number of each layer, input first, as everything inside counts layers.
+
+    Settings are given from the targets outward, as elsewhere in the field: the first number is that
+    of the last layer, whose targets are the batch's. One number is for all layers.
+    """
     if num_layers and len(values) not in (1, num_layers):
         raise InputError(
             f"{name} has {len(values)} numbers, but the network has {num_layers} layers; "
             "give one number per layer, or one for all"
         )
-    return (values * num_layers)[:num_layers]
+    return (values * num_layers)[:num_layers][::-1]
+
+
+def check_picks(picks: str) -> None:
+    if picks not in PICKS:
+        raise InputError(f"picks is {picks}; expected {' or '.join(PICKS)}")
 
 
 def check_numbers(name: str, values: tuple[int, ...], hint: str = "") -> None:

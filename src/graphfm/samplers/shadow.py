@@ -9,9 +9,9 @@ from graphfm.batch import Batch, Block, Edges, expand_rows, offsets
 from graphfm.data.graph.size import GraphSize, LayerFootprint
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
-from graphfm.kernels.neighbor_pick import distinct_positions
+from graphfm.kernels.choice import distinct_positions
 from graphfm.samplers.saint import walk_step
-from graphfm.samplers.seeds import SeedSampler
+from graphfm.samplers.seeds import EVEN, INDEPENDENT, SeedSampler, check_picks
 from graphfm.step_plan import StepPlan
 
 SUBGRAPHS = ("khop", "pagerank")
@@ -35,9 +35,11 @@ class ShadowSampler(SeedSampler):
     fanout: tuple[int, ...] = (5,)  # one per step away from the seed; or one for all
     budget: int = 20
     walks: int = 64
+    picks: str = EVEN  # of khop's neighbours; or "independent"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_picks(self.picks)
         if self.subgraph not in SUBGRAPHS:
             raise InputError(f"subgraph is {self.subgraph}; expected {' or '.join(SUBGRAPHS)}")
         for name in ("depth", "budget", "walks"):
@@ -90,8 +92,9 @@ class ShadowSampler(SeedSampler):
         keys = new = torch.arange(seeds.numel(), device=seeds.device) * n + seeds
         fanouts = (self.fanout * self.depth)[: self.depth]
         for fanout in fanouts if graph.num_edges else ():
-            start = torch.rand(new.numel(), generator=rng, device=rng.device, dtype=torch.float64)
-            count, position, _ = distinct_positions(graph.indptr, new % n, fanout, start)
+            shape = (fanout, new.numel()) if self.picks == INDEPENDENT else (new.numel(),)
+            uniform = torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64)
+            count, position, _ = distinct_positions(graph.indptr, new % n, fanout, uniform)
             group = (new // n).repeat_interleave(count)
             reached: Tensor = torch.unique(group * n + graph.indices[position])
             new = reached[~torch.isin(reached, keys)]

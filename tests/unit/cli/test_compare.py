@@ -21,7 +21,7 @@ FULL = METHODS["full"].trains_with
 OF_FULL = f"epochs {FULL['epochs']}, lr {FULL['lr']}"
 SETTINGS = [  # of each method alone, its own epochs and rate among them
     f"  full: {OF_FULL}",
-    "  graphsage: epochs 100, lr 0.003, fanout 5, batch_size 512",
+    "  graphsage: epochs 100, lr 0.003, fanout 5, batch_size 512, picks even",
 ]
 
 pytestmark = pytest.mark.usefixtures("here")

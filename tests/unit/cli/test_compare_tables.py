@@ -31,7 +31,9 @@ def test_the_json_of_a_grid(fake):
     assert "lr" not in record["training"]  # rows differ in it
     last = record["rows"][-1]
     assert (last["value"], last["values"]) == (None, {"lr": 0.01, "fanout": 2})
-    assert last["options"] == {"epochs": 100, "lr": 0.01, "fanout": [2], "batch_size": 512}
+    assert last["options"] == {
+        "epochs": 100, "lr": 0.01, "fanout": [2], "batch_size": 512, "picks": "even",
+    }  # fmt: skip
     assert last["difference"]["reference"] == "full, lr 0.001"
     assert last["scores"] == [
         {"seed": 0, "test": 0.5, "val": 0.6}, {"seed": 1, "test": 0.6, "val": 0.6},
@@ -42,7 +44,7 @@ def test_columns_are_chosen_for_people_and_not_for_programs(fake, here):
     code, out, _ = compare(*FEW, "--columns", "validation,difference,settings")
     assert code == 0
     assert out.splitlines()[0].split() == ["method", "validation", "difference"]
-    assert "graphsage: epochs 100, lr 0.003, fanout 5, batch_size 512" in out
+    assert "graphsage: epochs 100, lr 0.003, fanout 5, batch_size 512, picks even" in out
     lines = (here / OUT / "table.md").read_text().splitlines()
     assert lines[2] == "| method | validation | difference | settings | note |"
     assert "method & validation & difference " in (here / OUT / "table.tex").read_text()

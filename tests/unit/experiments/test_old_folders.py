@@ -37,7 +37,8 @@ def old(tmp_path, monkeypatch):
     def copy(name: str) -> Path:
         path = shutil.copytree(OLD / name, tmp_path / name)
         settings = json.loads((path / "comparison.json").read_text())["settings"]
-        module = f"graphfm.experiments.{name}.{'plan' if name == 'compare' else 'run'}"
+        kind = name.partition("_")[0]
+        module = f"graphfm.experiments.{kind}.{'plan' if kind == 'compare' else 'run'}"
         monkeypatch.setattr(f"{module}.versions", lambda: settings["versions"])
         monkeypatch.setattr(f"{module}.machine", lambda device: settings["machine"])
         return path
@@ -87,3 +88,21 @@ def test_an_old_reproduction_is_read_and_continued(old):
     reproduce(reproduce_plan(2), path, run_cell=runner)
     assert len(runner.ran) == 3
     assert all(label.endswith("seed 1") for label in runner.ran)
+
+
+def test_cells_of_an_old_comparison_are_known_by_what_their_lists_meant(old):
+    """It has graphsage with fan-outs 3,1 and ladies with 20,40 nodes, both input layer first."""
+
+    def plan(fanout: str, nodes: str) -> Plan:
+        own = own_settings([f"graphsage.fanout={fanout}", f"ladies.nodes_per_layer={nodes}"])
+        return Plan.make(
+            dataset="synthetic:small:0.02", device="cpu", hidden=8, budget_epochs=2, seeds=1,
+            methods="graphsage,ladies", own=own,
+        )  # fmt: skip
+
+    path, runner = old("compare_lists"), Runner()
+    sage, ladies = compare(plan("1,3", "40,20"), path, run_cell=runner)
+    assert runner.ran == []
+    assert [round(row.tests[0], 4) for row in (sage, ladies)] == [0.18, 0.2]
+    compare(plan("3,1", "20,40"), path, run_cell=runner)
+    assert runner.ran == ["graphsage, seed 0", "ladies, seed 0"]

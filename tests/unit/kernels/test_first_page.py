@@ -13,7 +13,7 @@ import graphfm.kernels
 TESTS = Path(__file__).parents[2]
 # Modules that hold no operation, and functions beside the operations that only they or their
 # callers' bookkeeping use.
-NO_OPERATIONS = {"backend", "momentum", "precision", "precompile", "side_stream"}
+NO_OPERATIONS = {"backend", "choice", "momentum", "precision", "precompile", "side_stream"}
 HELPERS = {
     "cross_entropy": {"backward"},
     "fused_aggregate": {"fits", "keep_inputs", "largest_fanout"},
@@ -22,7 +22,7 @@ HELPERS = {
         "by_three_passes", "expect_gradients", "fits", "gradients", "multiply", "multiply_back",
         "turn",
     },
-    "neighbor_pick": {"distinct_positions", "entries", "evenly_spaced", "uniform_of"},
+    "neighbor_pick": {"entries"},
     "table_write": {"columns_of", "given_or"},
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from graphfm.training.settings import Training
 PUBLISHED = {name for name, method in METHODS.items() if hasattr(method, "published_form")}
 IB_AS_PUBLISHED = {
     "beta": (0.9,), "start": "zero", "whole_gradient": False, "correct_lag": False,
-    "drop_average": False, "exact_first_hop": False,
+    "drop_average": False, "exact_first_hop": False, "picks": "independent",
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_value_that_cannot_be_is_refused():
 
 
 def test_these_methods_have_a_published_form():
-    assert sorted(PUBLISHED) == ["gas", "graphfm-ib", "graphfm-ob"]
+    assert sorted(PUBLISHED) == ["gas", "graphfm-ib", "graphfm-ob", "graphsage"]
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
@@ -150,6 +150,7 @@ def test_the_function_takes_as_published_too():
     assert methods.graphfm_ib(as_published=True) != methods.graphfm_ib()
     assert methods.graphfm_ob(as_published=True).estimator.partial == "released"
     assert not methods.gas(as_published=True).estimator.exact_first_hop
+    assert methods.graphsage(as_published=True) == methods.graphsage(picks="independent")
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - PUBLISHED))

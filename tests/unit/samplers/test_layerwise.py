@@ -27,7 +27,7 @@ def prepared(adjacency, *numbers, batch_size=6, num_layers=None, **options):
 @pytest.mark.parametrize("dependent", [False, True])
 def test_a_layer_reads_its_targets_and_few_others(make_graph, dependent):
     graph = make_graph(num_nodes=200, num_edges=3000)
-    sampler = prepared(Adjacency.mean(graph), 5, 8, dependent=dependent)
+    sampler = prepared(Adjacency.mean(graph), 8, 5, dependent=dependent)
     batch = sampler.sample(torch.arange(0, 18, 3), generator())
     lower, upper = batch.blocks
     assert upper.num_src <= upper.num_dst + 8

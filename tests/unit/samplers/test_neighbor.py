@@ -9,7 +9,7 @@ from graphfm import InputError
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.kernels import weighted_sum
-from graphfm.kernels.neighbor_pick import uniform_of
+from graphfm.kernels.choice import uniform_of
 from graphfm.samplers.drawing.deduplicate import Deduplicate
 from graphfm.samplers.neighbor import NeighborSampler
 from graphfm.step_plan import COPIED, IN_PLACE, StepPlan
@@ -47,7 +47,7 @@ def test_shapes_follow_from_the_number_of_seeds(graph, data):
     batch = sampler.sample(seeds, generator(count))
     rows = count
     most = max(int(graph.degree.max()), 1)
-    for block, wanted in zip(reversed(batch.blocks), reversed(fanout), strict=True):
+    for block, wanted in zip(reversed(batch.blocks), fanout, strict=True):
         each = min(wanted, most)
         if rows * each > graph.num_nodes:  # then each neighbour is there once
             assert rows == block.num_dst
@@ -162,7 +162,7 @@ def test_on_a_cpu_each_node_once_and_the_same_sums(graph, kind, in_place, data):
         assert block.src_ids.unique().numel() == block.src_ids.numel() == block.num_src
         assert (block.place is not None) == (in_place and depth == 0)
         assert set(block.dst_ids.tolist()) <= set(other.dst_ids.tolist())  # some only fill a row
-        assert bool((block.edges.indptr.diff() <= fanout[depth]).all())
+        assert bool((block.edges.indptr.diff() <= fanout[-1 - depth]).all())
         assert torch.equal(block.degree, graph.degree[block.dst_ids].float())
     want = estimate(fixed, graph.x.double())
     torch.testing.assert_close(estimate(batch, graph.x.double()), want)
@@ -210,11 +210,14 @@ def test_every_training_node_once_an_epoch(make_graph, batch_size):
     assert torch.cat(list(again)).tolist() == orders[0]
 
 
-def test_fanouts_are_given_input_first(make_graph):
+def test_fanouts_are_given_from_the_targets_outward(make_graph):
+    """[5, 2] is 5 neighbours of each target, then 2 of each of those, as in PyG and the paper."""
     graph = make_graph()
     sampler = prepared_for_gpu(Adjacency.mean(graph), 5, 2)
     batch = sampler.sample(torch.tensor([1, 2]), generator())
-    assert [neighbors(block).size(1) for block in batch.blocks] == [5, 2]
+    lower, upper = batch.blocks
+    assert torch.equal(upper.dst_ids, batch.target_ids)
+    assert (neighbors(upper).size(1), neighbors(lower).size(1)) == (5, 2)
     alike = prepared_for_gpu(Adjacency.mean(graph), 3, num_layers=3)
     alike = alike.sample(torch.tensor([1]), generator())
     assert [neighbors(block).size(1) for block in alike.blocks] == [3, 3, 3]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graphfm import Graph
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels.neighbor_pick import distinct_positions, evenly_spaced, uniform_of
+from graphfm.kernels.choice import distinct_positions, fixed_positions, numbers_for
 from tests.unit.samplers.neighbor_batches import (
     ADJACENCIES,
     estimate,
@@ -102,12 +102,12 @@ def test_what_is_picked_are_in_neighbours(graph, fanout, seed):
 
 
 @settings(max_examples=60, deadline=None)
-@given(graphs(), st.integers(1, 9), st.integers(0, 99))
-def test_picks_without_those_that_fill_a_row(graph, fanout, seed):
+@given(graphs(), st.integers(1, 9), st.integers(0, 99), st.booleans())
+def test_picks_without_those_that_fill_a_row(graph, fanout, seed, independent):
     ids = torch.randint(graph.num_nodes, (12,), generator=generator(seed))
-    start = uniform_of(ids, torch.tensor([seed]))
-    position, factor = evenly_spaced(graph.indptr[ids], graph.degree[ids], fanout, start)
-    count, found, factors = distinct_positions(graph.indptr, ids, fanout, start)
+    uniform = numbers_for(ids, torch.tensor([seed]), fanout, independent)
+    position, factor = fixed_positions(graph.indptr[ids], graph.degree[ids], fanout, uniform)
+    count, found, factors = distinct_positions(graph.indptr, ids, fanout, uniform)
     assert torch.equal(count, graph.degree[ids].clamp(max=fanout))
     assert torch.equal(found, position[factor != 0])
     assert torch.equal(factors, factor[factor != 0])

@@ -153,7 +153,7 @@ def test_kernels_gather_features_and_fuse_layers(make_graph):
 @pytest.mark.usefixtures("with_kernels")
 def test_a_fanout_too_large_for_a_kernel_is_not_fused(make_graph):
     graph = make_graph(num_nodes=200, num_edges=30_000)
-    wide = METHODS["graphsage"](fanout=(1, 100))
+    wide = METHODS["graphsage"](fanout=(100, 1))
     assert plan(graph, wide, device=GPU).fused == {0}
     few = make_graph()  # no node has so many neighbours, and a fan-out above that is cut
     assert plan(few, wide, device=GPU).fused == {0, 1}

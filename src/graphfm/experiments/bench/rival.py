@@ -17,7 +17,7 @@ from graphfm.data.graph import Graph
 from graphfm.experiments.bench.contender import Contender
 from graphfm.experiments.bench.neighbor_loader import Hop, LoadedBatch, NeighborLoader
 from graphfm.runs.run import Run
-from graphfm.samplers.seeds import one_per_layer
+from graphfm.samplers.seeds import by_depth
 from graphfm.training.setup import seeded
 
 
@@ -42,7 +42,7 @@ class LoaderRival(Contender):
             self.network = self.make_network(widths).to(graph.device)
             ids = some_train_ids(graph, how["batch_size"] * run.training.steps_per_epoch)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=run.training.lr)
-        fanout = one_per_layer("fanout", how["fanout"], settings["layers"])
+        fanout = by_depth("fanout", how["fanout"], settings["layers"])
         self.batches = self.make_loader(ids, fanout, how["batch_size"], workers)
         self.prepare_seconds = time.perf_counter() - started
 

@@ -11,47 +11,6 @@ import triton.language as tl
 from graphfm.kernels.triton_kernels.combine import moved
 
 
-@triton.jit(do_not_specialize=["num_dst"])
-def pick(
-    dst, salt, indptr, indices, edge_weight, row_scale, col_scale,
-    src, weight, degree,
-    num_dst, num_edges,
-    FANOUT: tl.constexpr, WEIGHTED: tl.constexpr, ROW: tl.constexpr, COL: tl.constexpr,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Pick `FANOUT` neighbours of each target; write them behind the targets, with weights."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    there = place < num_dst * FANOUT
-    row, slot = place // FANOUT, place % FANOUT
-    target = tl.load(dst + row, there, other=0)
-    first = tl.load(indptr + target, there, other=0)
-    count = tl.load(indptr + target + 1, there, other=0) - first
-    mixed = (target ^ tl.load(salt)) * -7046029254386353131
-    mixed = (mixed ^ ((mixed >> 32) & 0xFFFFFFFF)) * -4658895280553007687
-    start = ((mixed >> 40) & 0xFFFFFF).to(tl.float64) / 16777216.0
-    spread = ((start + slot.to(tl.float64)) / FANOUT * count.to(tl.float64)).to(tl.int64)
-    few = count <= FANOUT
-    chosen = tl.where(few, slot % tl.maximum(count, 1), spread)
-    position = tl.minimum(first + chosen, num_edges - 1)
-    neighbor = tl.load(indices + position, there, other=0).to(tl.int64)
-    whole = tl.where(slot < count, 1.0, 0.0)
-    factor = tl.where(few, whole, tl.div_rn(count.to(tl.float32), FANOUT * 1.0))
-    entry = tl.full([BLOCK], 1.0, tl.float32)
-    if WEIGHTED:
-        entry = tl.load(edge_weight + position, there, other=0.0)
-    if ROW:
-        entry *= tl.load(row_scale + target, there, other=0.0)
-    if COL:
-        entry *= tl.load(col_scale + neighbor, there, other=0.0)
-    of_neighbor = tl.load(indptr + neighbor + 1, there, other=0)
-    of_neighbor -= tl.load(indptr + neighbor, there, other=0)
-    tl.store(src + num_dst + place, neighbor, there)
-    tl.store(degree + num_dst + place, of_neighbor.to(tl.float32), there)
-    tl.store(weight + place, factor * entry, there)
-    tl.store(src + row, target, there & (slot == 0))
-    tl.store(degree + row, count.to(tl.float32), there & (slot == 0))
-
-
 @triton.jit
 def expand(
     ids, first_out, indptr, indices, edge_weight, row_scale, col_scale,

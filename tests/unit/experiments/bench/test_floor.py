@@ -33,7 +33,7 @@ def made(method: str, backbone: str = "sage", **options) -> Run:
 
 
 def test_graphsage(graph):
-    found = step_bytes(made("graphsage", layers=2, fanout=(3, 2), batch_size=10), graph)
+    found = step_bytes(made("graphsage", layers=2, fanout=(2, 3), batch_size=10), graph)
     # 10 seeds read 20 more rows, these 30 another 90; each node's ends, each neighbour's id
     structure = 10 * 16 + (10 * 16 + 20 * 4) + (30 * 16 + 90 * 4)
     weights = (2 * 6 * 5 + 5) + (2 * 5 * 3 + 3)
@@ -42,13 +42,13 @@ def test_graphsage(graph):
 
 
 def test_a_step_reads_no_more_rows_than_there_are(graph):
-    found = step_bytes(made("graphsage", layers=2, fanout=(50, 4), batch_size=10), graph)
+    found = step_bytes(made("graphsage", layers=2, fanout=(4, 50), batch_size=10), graph)
     assert found.features == (10 + 40 + NODES) * 6 * 4
 
 
 def test_momentum_reads_and_writes_a_history_and_counts_visits(graph):
-    options = {"layers": 2, "fanout": (3, 2), "batch_size": 10, "exact_first_hop": False}
-    plain = step_bytes(made("graphsage", layers=2, fanout=(3, 2), batch_size=10), graph)
+    options = {"layers": 2, "fanout": (2, 3), "batch_size": 10, "exact_first_hop": False}
+    plain = step_bytes(made("graphsage", layers=2, fanout=(2, 3), batch_size=10), graph)
     found = step_bytes(made("graphfm-ib", **options), graph)
     both = 10 * (2 * 5 * 4 + 8) + 30 * (2 * 6 * 4 + 8)  # hidden rows of 5, features of 6
     assert found == plain + StepBytes(histories=both)

@@ -1,5 +1,7 @@
 """The rival samples what it should, computes what SAGE computes, and learns."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -98,6 +100,21 @@ def test_both_sides_take_as_many_steps_and_see_as_many_rows(graph, steps):
     most = 64 * 3 * 4  # of ours, which may hold a node twice
     assert ours.trainer.touched["nodes"] <= most * ours.trainer.touched["steps"]
     assert all(batch.ids.numel() <= most for batch in batches)
+
+
+def test_fanouts_go_from_the_targets_outward_on_both_sides(graph, monkeypatch):
+    """5 neighbours of a target, then 2 of each: ours, the loader's, and what PyG is asked for."""
+    run = Run.make(method="graphsage", fanout=(5, 2), **OPTIONS)
+    loaded = next(iter(NumpyRival(run, graph).batches))
+    sampler = Ours(run, graph).trainer.method.sampler
+    ours = sampler.sample(loaded.ids[: loaded.num_seeds], torch.Generator().manual_seed(0))
+    most = [int(block.edges.indptr.diff().max()) for block in ours.blocks]
+    assert most == [int(hop.indptr.diff().max()) for hop in loaded.hops] == [2, 5]
+    monkeypatch.setattr("graphfm.experiments.bench.pyg_rival.has_pyg", lambda: True)
+    monkeypatch.setattr(
+        "torch_geometric.loader.NeighborLoader", lambda data, **how: SimpleNamespace(**how)
+    )
+    assert PyGRival(run, graph).batches.num_neighbors == [5, 2]
 
 
 def test_without_pyg_the_loader_is_ours_and_says_so(graph, monkeypatch):

@@ -20,9 +20,10 @@ def test_rows_are_compared_with_each_other(make_plan):
     assert full.options == {"hidden": 256, **FULL}
     assert sage.options == {
         "hidden": 16, "epochs": 100, "lr": 0.02, "fanout": (2, 3), "batch_size": 512,
+        "picks": "even",
     }  # fmt: skip
     assert full.settings == f"hidden 256, epochs {FULL['epochs']}, lr {FULL['lr']}"
-    assert sage.settings == "hidden 16, epochs 100, lr 0.02, fanout 2,3, batch_size 512"
+    assert sage.settings == "hidden 16, epochs 100, lr 0.02, fanout 2,3, batch_size 512, picks even"
 
 
 @pytest.mark.parametrize("width", [80, 100, None])
@@ -45,7 +46,7 @@ def test_a_difference_is_in_every_form(make_plan, width):
 def test_what_all_rows_are_given_is_no_difference(make_plan):
     own = own_settings(["full.lr=0.1", "graphsage.lr=0.1"])
     plan = make_plan(seeds=1, lr=0.5, budget_epochs=7, own=own)
-    assert [row.settings for row in plan.rows({})] == ["", "fanout 5, batch_size 512"]
+    assert [row.settings for row in plan.rows({})] == ["", "fanout 5, batch_size 512, picks even"]
     assert plan.common["lr"] == 0.1
 
 
@@ -83,10 +84,12 @@ def test_rows_of_a_sweep_share_a_line_and_a_swept_option_has_a_column(make_plan)
     sweeps = [Sweep("lr", (0.1, 0.2)), Sweep("fanout", (1, 2))]
     plan = make_plan(seeds=1, budget_epochs=7, sweep=sweeps)
     table = comparison_table(plan, rows := plan.rows({}))
-    assert as_text(table).splitlines()[-2:] == [HEADING, "  graphsage: batch_size 512"]
+    assert as_text(table).splitlines()[-2:] == [HEADING, "  graphsage: batch_size 512, picks even"]
     assert [record["lr"] for record in table.records] == ["0.1", "0.2", "0.1", "0.1", "0.2", "0.2"]
     assert [record["fanout"] for record in table.records] == ["-", "-", "1", "2", "1", "2"]
-    assert rows[2].settings == "lr 0.1, fanout 1, batch_size 512"  # for programs it is whole
+    assert (
+        rows[2].settings == "lr 0.1, fanout 1, batch_size 512, picks even"
+    )  # for programs it is whole
 
 
 def test_the_caption_says_only_what_is_true_of_all(make_plan):
