@@ -49,9 +49,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 class PeakMemory:
     """Peak memory of a training: of all of it (`peak`), and of what it measures (`measured`).
 
-    It measures from construction to `stop`, and again from each `start` to the next `stop`. On a GPU
-    memory is what is allocated there, since construction; on a CPU it is what is resident in the
-    process, for `peak` since the process began. Nothing here waits for the GPU.
+    It measures from construction to `stop`, and again from each `start` to the next `stop`. On a
+    GPU memory is what is allocated there, since construction; on a CPU it is what is resident in
+    the process, for `peak` since the process began. Nothing here waits for the GPU.
     """
 
     _ever_resident: ClassVar[int] = 0  # up to the last reset, which any of these may have made
