@@ -16,7 +16,7 @@ PUBLISHED_IB: Mapping[str, Any] = {  # the only example in the paper's code, on 
     "epochs": 110, "patience": 0, "eval_every": 10,
 }  # fmt: skip
 IB_SOURCE = "the paper's released examples/lsgraph/GraphFMIB/reddit_example.py"
-OF_REDDIT = "all else from Reddit's example"
+OF_REDDIT = "the rest from Reddit's example"
 LAYERS = "4 layers (the paper searched 2 to 4)"
 QUOTED = "all but layers and fan-outs: the paper quotes others"
 AS_RELEASED = "as-released"
