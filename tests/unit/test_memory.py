@@ -1,5 +1,6 @@
 """Peak memory: of a whole training, and of its preparation and steps alone."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_system_without_the_file_says_that_it_cannot_reset(monkeypatch):
 
 @pytest.mark.skipif(not memory._forget_resident(), reason="this system cannot reset its peak")
 def test_on_a_cpu_what_was_not_measured_counts_for_the_whole_alone():
+    gc.collect()  # nothing of earlier tests may be given back on the way
     many, few = 400 * 2**20, 50 * 2**20  # far from each other: an allocator may keep some MiB
     meter = PeakMemory(torch.device("cpu"))
     meter.stop()

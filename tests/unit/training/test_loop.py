@@ -167,6 +167,18 @@ class FakeMeter:
         return 9
 
 
+class OftenDue:
+    """Is asked for a checkpoint after every step, and writes none."""
+
+    def restore(self, trainer, progress):
+        pass
+
+    def is_due(self, trainer):
+        return True
+
+    keep = finish = restore
+
+
 def test_the_memory_of_training_is_that_of_preparation_and_steps_alone(make_graph, monkeypatch):
     trainer = build(
         Run.make(method="gas", parts=4, epochs=3, refresh_histories=True, staleness_every=1),
@@ -187,9 +199,11 @@ def test_the_memory_of_training_is_that_of_preparation_and_steps_alone(make_grap
     for name in ("step", "outputs", "refresh_histories"):
         watch(trainer, name)
     watch(loop, "staleness")
-    score = loop.fit(trainer, [Notes()])
+    watch(checkpointer := OftenDue(), "keep")
+    score = loop.fit(trainer, [Notes()], checkpointer)
     assert seen == {
         "step": {True}, "outputs": {False}, "refresh_histories": {False}, "staleness": {False},
+        "keep": {False},
     }  # fmt: skip
     assert (score.train_bytes, score.peak_bytes) == (7, 9)
 
