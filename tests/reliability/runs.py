@@ -12,7 +12,7 @@ from graphfm.checkpointing.signals import StopSignal
 OPTIONS = {"method": "graphfm-ib", "batch_size": 7, "hidden": 6, "layers": 3, "epochs": 4}
 TIMES = {  # of a line of metrics, or of a result
     "seconds", "seconds_per_epoch", "seconds_to_best", "prepare_seconds", "epoch_seconds",
-    "peak_bytes",
+    "peak_bytes", "train_bytes",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.output import Interrupted, Json, print_json, print_rows, say, terminal_width
 from graphfm.cli.shared_options import Device, completion, option
 from graphfm.errors import InputError, known_name
+from graphfm.experiments.outcome import with_deviation
 from graphfm.experiments.reproduce import ReproductionPlan
 from graphfm.experiments.reproduce import reproduce as run_reproduction
 from graphfm.experiments.reproduce.report import paper_table
@@ -32,25 +33,31 @@ def recipes(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one."""
+    """List the settings of the paper's tables; 'graphfm train --recipe NAME' runs one.
+
+    Each line says where the settings come from, and which no source gives.
+    """
     if table is not None:
         known_name("table", table, TABLES)
     found = [recipe for recipe in all_recipes().values() if table in (None, recipe.table)]
     if json:
         print_json([_describe(recipe) for recipe in found])
         return
-    print_rows((r.name, f"{r.row}, {r.run.dataset}{_paper(r)}") for r in found)
+    print_rows((recipe.name, _line(recipe)) for recipe in found)
 
 
 def _describe(recipe: Recipe) -> dict[str, Any]:
-    return {
-        "name": recipe.name, "row": recipe.row, "paper": recipe.paper, "chosen": recipe.chosen,
-        "run": recipe.run.to_json(),
-    }  # fmt: skip
+    known = {name: value for name, value in vars(recipe).items() if name != "run"}
+    return {**known, "run": recipe.run.to_json()}
 
 
-def _paper(recipe: Recipe) -> str:
-    return "" if recipe.paper is None else f": {recipe.paper:.4f} in the paper"
+def _line(recipe: Recipe) -> str:
+    """Where it stands in the paper, where its settings come from, and which were chosen here."""
+    text = f"{recipe.row}, {recipe.run.dataset}"
+    if recipe.paper is not None:
+        text += f": {with_deviation(recipe.paper, recipe.paper_std)} in the paper"
+    text += f"; settings: {recipe.source}"
+    return f"{text}; chosen here: {', '.join(recipe.chosen)}" if recipe.chosen else text
 
 
 def reproduce(

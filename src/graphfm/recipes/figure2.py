@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from graphfm.recipes.recipe import AS_PUBLISHED, Recipe
 from graphfm.recipes.recipe import recipe as make
-from graphfm.recipes.table2 import PUBLISHED_IB
-from graphfm.recipes.table3 import BETA, CHOSEN, CHOSEN_WITHOUT_BETA
+from graphfm.recipes.table2_sage import IB_SOURCE, PUBLISHED_IB
+from graphfm.recipes.table3 import BETA, chosen_for
 
+SOURCE = f"{IB_SOURCE}; layers and neighbours from the figure"
 NEIGHBORS = (1, 2, 4, 8, 16)
 LAYERS = (2, 3, 4, 5)
 
@@ -27,10 +28,11 @@ def recipes() -> Iterator[Recipe]:
 def _recipe(dataset: str, method: str, layers: int, fanout: int) -> Recipe:
     options = {"dataset": dataset, "backbone": "sage", "method": method, **PUBLISHED_IB}
     options |= {"layers": layers, "fanout": (fanout,)}
-    chosen = CHOSEN_WITHOUT_BETA
     if method == "graphfm-ib":
         options |= {**AS_PUBLISHED, "beta": (BETA,)}
-        chosen = CHOSEN
     label = {"graphsage": "GraphSAGE", "graphfm-ib": "GraphFM-IB"}[method]
     row = f"{label}, {layers} layers, {fanout} neighbours"
-    return make(f"figure2-{dataset}-{method}-{layers}x{fanout}", row, options, chosen=chosen)
+    return make(
+        f"figure2-{dataset}-{method}-{layers}x{fanout}", row, options, source=SOURCE,
+        chosen=chosen_for(dataset, method),
+    )  # fmt: skip

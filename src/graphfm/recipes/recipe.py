@@ -22,7 +22,9 @@ class Recipe:
     name: str
     row: str  # label in the table
     run: Run
+    source: str  # where the settings come from, and what the published network has beside them
     paper: float | None = None  # test score, 0 to 1
+    paper_instead: str = ""  # what the paper prints instead of numbers: OOM
     paper_std: float | None = None
     paper_mebibytes: int | None = None
     paper_seconds: float | None = None  # per epoch
@@ -72,8 +74,14 @@ class Recipe:
 
 
 def recipe(
-    name: str, row: str, options: Mapping[str, Any], *, chosen: tuple[str, ...] = (), **paper: Any
+    name: str,
+    row: str,
+    options: Mapping[str, Any],
+    *,
+    source: str,
+    chosen: tuple[str, ...] = (),
+    **paper: Any,
 ) -> Recipe:
     """Make a recipe from options in one dictionary; an option that does not exist is refused."""
     run = Run.make(**{**UNSAID, **options})
-    return Recipe(name=name, row=row, run=run, chosen=chosen, **paper)
+    return Recipe(name=name, row=row, run=run, source=source, chosen=chosen, **paper)

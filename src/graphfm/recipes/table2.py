@@ -1,13 +1,15 @@
-"""Table 2: test scores of all backbones on five datasets.
+"""Table 2: test scores of all methods and backbones on five datasets.
 
-There is one function per network and dataset. GNNAutoScale's settings come from its own code, those
-of GraphFM-OB from the paper's code, and they differ in more than beta. So each `same-tuning` recipe
-runs GNNAutoScale with GraphFM-OB's settings. For GraphFM-IB only the settings for Reddit are known.
+Its parts are `table2_baselines`, `table2_sage` and, here, GNNAutoScale and GraphFM-OB: one
+function per network and dataset. GNNAutoScale's settings come from its own code, those of
+GraphFM-OB from the paper's code, and they differ in more than beta. So each `same-tuning` recipe
+runs GNNAutoScale with GraphFM-OB's settings.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from graphfm.recipes import table2_baselines, table2_sage
 from graphfm.recipes.recipe import AS_PUBLISHED, TWIN, Recipe
 from graphfm.recipes.recipe import recipe as make
 
@@ -19,13 +21,16 @@ HALF = {"parts": 200, "parts_per_batch": 100}
 FLICKR = {"parts": 24, "parts_per_batch": 12}
 YELP = {"parts": 40, "parts_per_batch": 5, "steps_per_epoch": 4}
 BATCH_NORM = {"dropout": 0.5, "batch_norm": True}
-UNSHARED = "shared_weights (no)"
+FILES = {"gcn": "gcn.yaml", "gcnii": "gcn2.yaml", "pna": "pna.yaml"}
+GAS_SOURCE = "GNNAutoScale's released large_benchmark/conf/model"
+OB_SOURCE = "the paper's released examples/lsgraph/GraphFMOB/conf/model"
 
 
 def recipes() -> Iterator[Recipe]:
     """Yield every cell of the table, and the `same-tuning` recipes."""
+    yield from table2_baselines.recipes()
+    yield from table2_sage.recipes()
     for function in (
-        sage_flickr, sage_reddit, sage_yelp, sage_arxiv, sage_products,
         gcn_flickr, gcn_reddit, gcn_yelp, gcn_arxiv, gcn_products,
         gcnii_flickr, gcnii_reddit, gcnii_yelp, gcnii_arxiv, gcnii_products,
         pna_flickr, pna_reddit, pna_yelp, pna_arxiv, pna_products,
@@ -42,10 +47,15 @@ def _parts(
     gas: Options,
     ob: Options,
     paper: tuple[float | None, float | None],
-    chosen: tuple[str, ...] = (),
+    file: str | None = None,
     chosen_ob: tuple[str, ...] = (),
 ) -> list[Recipe]:
-    """Return GNNAutoScale, GraphFM-OB, and GNNAutoScale tuned like GraphFM-OB."""
+    """Return GNNAutoScale, GraphFM-OB, and GNNAutoScale tuned like GraphFM-OB.
+
+    Where something of GraphFM-OB is chosen, the paper's code has no settings for it.
+    """
+    gas_source = f"{GAS_SOURCE}/{file or FILES[backbone]}"
+    ob_source = gas_source if chosen_ob else f"{OB_SOURCE}/{FILES[backbone]}"
     base = {"dataset": dataset, "backbone": backbone, **REFRESHED, **common}
     base |= GLOROT.get(backbone, {})
     tuned = {**base, **ob}
@@ -54,12 +64,12 @@ def _parts(
     momentum = {**tuned, **AS_PUBLISHED, "method": "graphfm-ob", "beta": (beta,)}
     twin = {**tuned, **AS_PUBLISHED, "method": "gas"}
     return [
-        make(f"{name}-gas", row, plain, paper=paper[0], chosen=chosen),
+        make(f"{name}-gas", row, plain, paper=paper[0], source=gas_source),
         make(
             f"{name}-graphfm-ob", f"{backbone}, GraphFM-OB", momentum, paper=paper[1],
-            chosen=(*chosen, *chosen_ob),
+            source=ob_source, chosen=chosen_ob,
         ),
-        make(f"{name}-gas-{TWIN}", f"{row}, tuned like GraphFM-OB", twin, chosen=chosen),
+        make(f"{name}-gas-{TWIN}", f"{row}, tuned like GraphFM-OB", twin, source=ob_source),
     ]  # fmt: skip
 
 
@@ -102,7 +112,7 @@ def gcnii_flickr() -> list[Recipe]:
     common |= {"dropout_input": True, "lr": 0.01, "shared_weights": False}
     return _parts(
         "gcnii", "flickr", common, beta=0.2, gas={"epochs": 400}, ob={"epochs": 1000},
-        paper=(0.5620, 0.5631), chosen=(UNSHARED,),
+        paper=(0.5620, 0.5631),
     )  # fmt: skip
 
 
@@ -111,7 +121,6 @@ def gcnii_reddit() -> list[Recipe]:
     common |= {"dropout_input": True, "lr": 0.01, "epochs": 400, "shared_weights": False}
     return _parts(
         "gcnii", "reddit", common, beta=0.1, gas={}, ob={}, paper=(0.9677, 0.9680),
-        chosen=(UNSHARED,),
     )  # fmt: skip
 
 
@@ -120,7 +129,6 @@ def gcnii_yelp() -> list[Recipe]:
     common |= {"lr": 0.01, "epochs": 500, "shared_weights": False}
     return _parts(
         "gcnii", "yelp", common, beta=0.95, gas={}, ob={}, paper=(0.6514, 0.6529),
-        chosen=(UNSHARED,),
     )  # fmt: skip
 
 
@@ -138,7 +146,6 @@ def gcnii_products() -> list[Recipe]:
     ob = {"dropout": 0.1, "lr": 0.005, "epochs": 300}
     return _parts(
         "gcnii", "products", common, beta=0.1, gas=gas, ob=ob, paper=(0.7724, 0.7742),
-        chosen=(UNSHARED,),
     )  # fmt: skip
 
 
@@ -163,7 +170,7 @@ def pna_reddit() -> list[Recipe]:
     common |= {"jump": True, "residual": True, "clip": 1.0, "epochs": 400}
     return _parts(
         "pna", "reddit", common, beta=0.3, gas={}, ob={}, paper=(0.9717, 0.9712),
-        chosen_ob=("beta (0.3)", "all else from GNNAutoScale"),
+        file="pna_jk.yaml", chosen_ob=("beta (0.3)", "all else as GNNAutoScale"),
     )  # fmt: skip
 
 
@@ -186,62 +193,5 @@ def pna_products() -> list[Recipe]:
     common |= {"lr": 0.001, "parts": 150, "parts_per_batch": 1}
     return _parts(
         "pna", "products", common, beta=0.3, gas={}, ob={}, paper=(0.7991, 0.8047),
-        chosen_ob=("beta (0.3)", "all else from GNNAutoScale"),
+        chosen_ob=("beta (0.3)", "all else as GNNAutoScale"),
     )  # fmt: skip
-
-
-PUBLISHED_IB: Mapping[str, Any] = {  # the only example in the paper's code, on Reddit
-    "hidden": 256, "dropout": 0.0, "batch_size": 512, "lr": 0.001, "schedule": "step",
-    "epochs": 110, "patience": 0, "eval_every": 10,
-}  # fmt: skip
-
-
-QUOTED = ("all: the paper quotes others",)
-
-
-def _sampled(
-    dataset: str,
-    paper: tuple[float, float, float, float],
-    layers: int = 4,
-    chosen: tuple[str, ...] = (),
-) -> list[Recipe]:
-    """Return GraphSAGE [25, 10], GraphFM-IB with 2 neighbours, and GraphSAGE tuned like it."""
-    base = {"dataset": dataset, "backbone": "sage", **PUBLISHED_IB}
-    few = {**base, "layers": layers, "fanout": (2,)}
-    momentum = {**few, **AS_PUBLISHED, "method": "graphfm-ib", "beta": (0.9,)}
-    wide = {**base, "layers": 2, "fanout": (25, 10), "method": "graphsage"}
-    name, row = f"table2-sage-{dataset}", "sage, GraphSAGE"
-    twin = {**few, "method": "graphsage"}
-    return [
-        make(
-            f"{name}-graphsage", row, wide, chosen=QUOTED, paper=paper[0], paper_std=paper[1]
-        ),
-        make(
-            f"{name}-graphfm-ib", "sage, GraphFM-IB", momentum, chosen=chosen, paper=paper[2],
-            paper_std=paper[3],
-        ),
-        make(f"{name}-graphsage-{TWIN}", f"{row}, tuned like GraphFM-IB", twin, chosen=chosen),
-    ]  # fmt: skip
-
-
-FROM_REDDIT = ("all from Reddit's", "4 layers")
-
-
-def sage_flickr() -> list[Recipe]:
-    return _sampled("flickr", (0.501, 0.013, 0.513, 0.009), chosen=FROM_REDDIT)
-
-
-def sage_reddit() -> list[Recipe]:
-    return _sampled("reddit", (0.953, 0.001, 0.963, 0.005), layers=5)
-
-
-def sage_yelp() -> list[Recipe]:
-    return _sampled("yelp", (0.634, 0.006, 0.641, 0.001), chosen=FROM_REDDIT)
-
-
-def sage_arxiv() -> list[Recipe]:
-    return _sampled("arxiv", (0.715, 0.003, 0.713, 0.002), chosen=FROM_REDDIT)
-
-
-def sage_products() -> list[Recipe]:
-    return _sampled("products", (0.783, 0.002, 0.792, 0.003), chosen=FROM_REDDIT)

@@ -9,12 +9,13 @@ from typing import Any
 
 from graphfm.recipes.recipe import AS_PUBLISHED, Recipe
 from graphfm.recipes.recipe import recipe as make
-from graphfm.recipes.table2 import BATCH_NORM, _pna
+from graphfm.recipes.table2 import BATCH_NORM, OB_SOURCE, _pna
 
 FLICKR = {**_pna(3, 64, ("mean", "max")), **BATCH_NORM, "dropout_input": True, "parts": 24}
 ARXIV = {**_pna(4, 256, ("mean",)), **BATCH_NORM, "parts": 40}
 YELP = {**_pna(3, 512, ("mean",)), "dropout": 0.1, "clip": 1.0, "parts": 40}
 CHOSEN = ("no refresh", "GNNAutoScale tuned like GraphFM-OB", "all steps of an epoch")
+SOURCE = f"{OB_SOURCE}/pna.yaml; layers, parts and beta from the paper's text"
 MEASURED = {"parts_per_batch": 1, "staleness_every": 1, "patience": 0}
 
 
@@ -35,10 +36,12 @@ def _pair(
     momentum = {**base, **AS_PUBLISHED, "method": "graphfm-ob", "beta": (beta,)}
     plain, name = {**base, **AS_PUBLISHED, "method": "gas"}, f"table4-{dataset}"
     rescaled = {**momentum, "partial": "rescaled"}
+    known: dict[str, Any] = {"source": SOURCE, "chosen": CHOSEN}
+    ours = "GraphFM-OB, rescaled (ours)"
     return [
-        make(f"{name}-gas", "GNNAutoScale", plain, paper_staleness=gas, chosen=CHOSEN),
-        make(f"{name}-graphfm-ob", "GraphFM-OB", momentum, paper_staleness=ob, chosen=CHOSEN),
-        make(f"{name}-graphfm-ob-rescaled", "GraphFM-OB, rescaled (ours)", rescaled, chosen=CHOSEN),
+        make(f"{name}-gas", "GNNAutoScale", plain, paper_staleness=gas, **known),
+        make(f"{name}-graphfm-ob", "GraphFM-OB", momentum, paper_staleness=ob, **known),
+        make(f"{name}-graphfm-ob-rescaled", ours, rescaled, **known),
     ]
 
 

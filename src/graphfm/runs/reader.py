@@ -109,8 +109,9 @@ def read_score(path: Path) -> Score | None:
         score = Score(**record)
         for name in ("val", "best_epoch", "epochs", "seconds_per_epoch", "peak_bytes"):
             float(getattr(score, name))
-        if score.test is not None:
-            float(score.test)
+        for value in (score.test, score.train_bytes):
+            if value is not None:
+                float(value)
     except MALFORMED as error:
         raise InputError(f"{path / RESULT} is not the result of a run: {error}; {ADVICE}") from None
     return score

@@ -32,7 +32,8 @@ class Score:
     nodes_per_step: float  # mean number of feature rows read
     edges_per_step: float  # mean number of edges used over all layers
     staleness: tuple[dict[str, float | None], ...] | None = None  # of the best epoch, if measured
-    peak_bytes: int
+    peak_bytes: int  # of everything, evaluation included
+    train_bytes: int | None = None  # of preparation and steps alone; None if it is not known
 
 
 class Callback:

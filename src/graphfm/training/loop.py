@@ -59,6 +59,7 @@ class Loop:
     ) -> None:
         self.trainer, self.callbacks, self.checkpointer = trainer, callbacks, checkpointer
         self.progress = Progress(prepare_seconds=trainer.prepare_seconds)
+        trainer.memory.stop()  # the preparation has ended
 
     def run(self) -> Score:
         """Train, return to the best epoch, and score the test nodes there."""
@@ -77,7 +78,9 @@ class Loop:
     def _epoch(self, number: int) -> None:
         trainer, progress = self.trainer, self.progress
         lr = float(trainer.schedule.get_last_lr()[0])
+        trainer.memory.start()
         loss, seconds = self._train()
+        trainer.memory.stop()
         if not math.isfinite(loss):
             raise NonFiniteError(f"the loss is {loss}", number)
         if trainer.optimizer.overflowed():
@@ -109,7 +112,9 @@ class Loop:
             if checkpointer.is_due(trainer):
                 now = time.perf_counter()
                 progress.epoch_seconds = now - started
+                trainer.memory.stop()
                 checkpointer.keep(trainer, progress)
+                trainer.memory.start()
                 started += time.perf_counter() - now
 
         loss = trainer.epoch(keep)
@@ -159,4 +164,5 @@ class Loop:
             edges_per_step=trainer.touched["edges"] / trainer.touched["steps"],
             staleness=progress.best.staleness,
             peak_bytes=trainer.memory.peak(),
+            train_bytes=trainer.memory.measured,
         )

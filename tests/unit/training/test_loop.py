@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from graphfm import Graph, InputError
+from graphfm import Graph, InputError, memory
 from graphfm.runs.run import Run, build
 from graphfm.training import loop
 from graphfm.training.callbacks import Callback, EpochRecord
@@ -147,3 +147,76 @@ def test_staleness_is_recorded_as_often_as_asked(make_graph):
     assert all(layer["score"] > 0 and layer["relative"] > 0 for layer in measured[3])
     assert all(0 <= layer["age"] <= layer["oldest"] < 8 for layer in measured[3])
     assert all(layer["never_written"] == 0 for layer in measured[1])  # an epoch visits everyone
+
+
+class FakeMeter:
+    """Knows whether it is measuring; refuses to start or to stop twice."""
+
+    def __init__(self):
+        self.measures, self.measured = True, 7
+
+    def start(self):
+        assert not self.measures
+        self.measures = True
+
+    def stop(self):
+        assert self.measures
+        self.measures = False
+
+    def peak(self):
+        return 9
+
+
+class OftenDue:
+    """Is asked for a checkpoint after every step, and writes none."""
+
+    def restore(self, trainer, progress):
+        pass
+
+    def is_due(self, trainer):
+        return True
+
+    keep = finish = restore
+
+
+def test_the_memory_of_training_is_that_of_preparation_and_steps_alone(make_graph, monkeypatch):
+    trainer = build(
+        Run.make(method="gas", parts=4, epochs=3, refresh_histories=True, staleness_every=1),
+        make_graph(),
+    )
+    trainer.memory = meter = FakeMeter()
+    seen = dict[str, set[bool]]()
+
+    def watch(owner, name):
+        original = getattr(owner, name)
+
+        def watched(*args, **kwargs):
+            seen.setdefault(name, set()).add(meter.measures)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for name in ("step", "outputs", "refresh_histories"):
+        watch(trainer, name)
+    watch(loop, "staleness")
+    watch(checkpointer := OftenDue(), "keep")
+    score = loop.fit(trainer, [Notes()], checkpointer)
+    assert seen == {
+        "step": {True}, "outputs": {False}, "refresh_histories": {False}, "staleness": {False},
+        "keep": {False},
+    }  # fmt: skip
+    assert (score.train_bytes, score.peak_bytes) == (7, 9)
+
+
+@pytest.mark.skipif(not memory._forget_resident(), reason="this system cannot reset its peak")
+def test_what_an_evaluation_takes_is_in_the_memory_of_the_whole_alone(make_graph, monkeypatch):
+    trainer = build(Run.make(method="graphsage", epochs=2), make_graph())
+    large, outputs = 400 * 2**20, trainer.outputs
+
+    def hungry(split):
+        torch.ones(large, dtype=torch.uint8)  # given back to the system at once
+        return outputs(split)
+
+    monkeypatch.setattr(trainer, "outputs", hungry)
+    score = loop.fit(trainer)
+    assert 0 < score.train_bytes < score.peak_bytes - large // 2

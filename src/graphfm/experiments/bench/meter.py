@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from graphfm.experiments.bench.contender import Contender, synchronise
 from graphfm.memory import PeakMemory
-
-FORGET_PEAK = "5"  # tells Linux to reset the peak of resident memory
 
 
 @dataclass(frozen=True)
@@ -28,20 +24,13 @@ def timed_epoch(contender: Contender) -> EpochCost:
     """Train for one epoch, without evaluation, and return what it took."""
     device = contender.device
     synchronise(device)
-    _forget_peak(device)
     memory = PeakMemory(device)
     before = torch.cuda.memory_allocated(device) if device.type == "cuda" else None
     started = time.perf_counter()
     contender.epoch()
     synchronise(device)
     seconds = time.perf_counter() - started
-    peak = memory.peak()
+    memory.stop()
+    peak = memory.measured or memory.peak()  # of the whole process where no other is known
     # A process keeps what it freed: its resident memory does not show what one epoch needs.
     return EpochCost(seconds, peak, None if before is None else peak - before)
-
-
-def _forget_peak(device: torch.device) -> None:
-    """Reset the peak of resident memory; where the system refuses, it is that of the process."""
-    if device.type == "cpu":
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text(FORGET_PEAK)

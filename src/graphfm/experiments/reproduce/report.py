@@ -27,7 +27,8 @@ NOTE = Column("note", left=True, place=BELOW)
 SCORES = (
     *NAMES, Column("paper"), Column("ours"), Column("difference", rank=1),
     Column("paper, s", rank=4), Column("epoch, s", rank=2), Column("paper, MiB", rank=5),
-    Column("memory, MiB", rank=3), Column("seeds", rank=6), NOTE,
+    Column("memory, MiB", rank=3), Column("with evaluation, MiB", rank=7),
+    Column("seeds", rank=6), NOTE,
 )  # fmt: skip
 STALENESS = (
     *NAMES, Column("layer"), Column("paper"), Column("ours"), Column("relative", rank=2),
@@ -76,17 +77,17 @@ def _row(line: Line, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
     difference = NONE  # on another graph it would mean nothing
     if ours is not None and recipe.paper is not None and line.dataset == recipe.run.dataset:
         difference = f"{ours - recipe.paper:+.4f}"
-    mebibytes = _mean(scores, "peak_bytes")
     return (
         recipe.row,
         line.dataset,
-        with_deviation(recipe.paper, recipe.paper_std),
+        recipe.paper_instead or with_deviation(recipe.paper, recipe.paper_std),
         with_deviation(ours, deviation(tests)),
         difference,
         as_number(recipe.paper_seconds, "g"),
         as_number(_mean(scores, "seconds_per_epoch"), ".3g"),
         as_number(recipe.paper_mebibytes, ","),
-        NONE if mebibytes is None else f"{mebibytes / 2**20:,.0f}",
+        _mebibytes(scores, "train_bytes"),
+        _mebibytes(scores, "peak_bytes"),
         str(len(scores)),
         _note(line, outcomes),
     )
@@ -125,4 +126,10 @@ def _average(values: Sequence[float | None]) -> str:
 
 
 def _mean(scores: Sequence[Score], name: str) -> float | None:
-    return mean([getattr(score, name) for score in scores])
+    values = [getattr(score, name) for score in scores]
+    return mean([value for value in values if value is not None])
+
+
+def _mebibytes(scores: Sequence[Score], name: str) -> str:
+    number = _mean(scores, name)
+    return NONE if number is None else f"{number / 2**20:,.0f}"
