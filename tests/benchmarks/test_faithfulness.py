@@ -39,7 +39,7 @@ def measured(script):
 def test_every_row_is_printed(script, capsys, tmp_path):
     """The whole table at the smallest size: one seed, one epoch, and every choice has an effect."""
     document = tmp_path / "page.md"
-    document.write_text(f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n")
+    document.write_text(f"before\n{script.BEGIN}\nlast time\n{script.END}\nafter\n")
     given = ["--dataset", "synthetic:small:0.03", "--seeds", "1", "--epochs", "1"]
     script.main([*given, "--write", str(document)])
     rows = [cells(line) for line in capsys.readouterr().out.strip().splitlines()]
@@ -50,7 +50,7 @@ def test_every_row_is_printed(script, capsys, tmp_path):
         a, b, difference = (float(cell.split(" ± ")[0]) for cell in row[3:])
         assert b - a == pytest.approx(difference, abs=1.01e-4)  # each is rounded
     text = document.read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text  # noqa: PT018
+    assert text.startswith("before\n") and text.endswith("after\n") and "last time" not in text  # noqa: PT018
     assert all(" | ".join(name) in text for name in names)
 
 

@@ -28,8 +28,9 @@ def recipes() -> Iterator[Recipe]:
 def _recipe(dataset: str, method: str, layers: int, fanout: int) -> Recipe:
     options = {"dataset": dataset, "backbone": "sage", "method": method, **PUBLISHED_IB}
     options |= {"layers": layers, "fanout": (fanout,)}
+    options |= AS_PUBLISHED
     if method == "graphfm-ib":
-        options |= {**AS_PUBLISHED, "beta": (BETA,)}
+        options |= {"beta": (BETA,)}
     label = {"graphsage": "GraphSAGE", "graphfm-ib": "GraphFM-IB"}[method]
     row = f"{label}, {layers} layers, {fanout} neighbours"
     return make(

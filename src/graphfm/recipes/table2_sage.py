@@ -52,6 +52,7 @@ def full_batch_on_arxiv() -> Recipe:
 def graphsage(dataset: str) -> Recipe:
     """Return GraphSAGE with the fan-outs of its authors, or those of PyG's example on products."""
     base = {"dataset": dataset, "backbone": "sage", "method": "graphsage", **PUBLISHED_IB}
+    base |= AS_PUBLISHED
     chosen: tuple[str, ...] = ()
     if dataset == "products":
         base |= {"layers": 3, "fanout": (15, 10, 5), "batch_size": 1024, "dropout": 0.5}
@@ -84,5 +85,6 @@ def graphfm_ib(dataset: str) -> Iterator[Recipe]:
         label = f"{row}, 5 layers as in the released example"
         released = {**momentum, "layers": 5}
         yield make(f"{name}-graphfm-ib-{AS_RELEASED}", label, released, source=IB_SOURCE)
-    twin, label = {**base, "method": "graphsage"}, "sage, GraphSAGE, tuned like GraphFM-IB"
+    twin, label = {**base, **AS_PUBLISHED}, "sage, GraphSAGE, tuned like GraphFM-IB"
+    twin["method"] = "graphsage"
     yield make(f"{name}-graphsage-{TWIN}", label, twin, source=IB_SOURCE, chosen=chosen)

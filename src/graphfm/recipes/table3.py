@@ -55,8 +55,10 @@ def _recipe(
     options = {"dataset": dataset, "backbone": "sage", "method": method, **PUBLISHED_IB}
     options |= {"layers": layers, "fanout": fanout}
     if method == "graphfm-ib":
-        options |= {**AS_PUBLISHED, "beta": (BETA,)}
-    if method == "full":
+        options |= {"beta": (BETA,)}
+    if method != "full":
+        options |= AS_PUBLISHED
+    else:
         options |= FULL
         del options["fanout"], options["batch_size"]
     score, mebibytes, seconds = paper or (None, None, None)
