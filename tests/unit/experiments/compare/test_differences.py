@@ -26,7 +26,7 @@ def test_rows_are_compared_with_each_other(make_plan):
     assert sage.settings == "hidden 16, epochs 100, lr 0.02, fanout 2,3, batch_size 512, picks even"
 
 
-@pytest.mark.parametrize("width", [80, 100, None])
+@pytest.mark.parametrize("width", [84, 100, None])
 def test_a_difference_is_in_every_form(make_plan, width):
     plan = make_plan(seeds=1, own=own_settings(SET))
     rows = plan.rows({})
