@@ -225,7 +225,7 @@ class Trainer:
         with self.executing():
             if self.position is None:
                 if self.training.fill_histories and self.clock.epoch == 0:
-                    self.refresh_histories()
+                    whole_graph.fill_histories(self)
                 if sampler.wants_gradients:
                     whole_graph.snapshot_gradients(self)
                 self.totals.zero_()

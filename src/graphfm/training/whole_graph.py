@@ -48,6 +48,13 @@ def refresh_histories(trainer: Trainer) -> Tensor:
     return rows
 
 
+def fill_histories(trainer: Trainer) -> None:
+    """Refresh the histories before the first step; that is not in the memory of training."""
+    trainer.memory.stop()
+    trainer.refresh_histories()
+    trainer.memory.start()
+
+
 @torch.no_grad()
 def snapshot_gradients(trainer: Trainer) -> None:
     """Give the sampler the training nodes' gradient norms, and rewrite the histories."""
