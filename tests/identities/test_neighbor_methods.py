@@ -78,7 +78,8 @@ def test_momentum_of_beta_one_is_graphsage_bit_for_bit(make_graph, name, variant
     """With dropout too: a history that has no share draws no random number."""
     graph = make_graph(weighted=True)
     backbone = network(graph, name, **VARIANTS[variant])
-    plain, plain_losses = trained(graph, backbone, "graphsage", fanout=(2,))
+    published = {"as_published": options.get("as_published", False)}  # the same picks
+    plain, plain_losses = trained(graph, backbone, "graphsage", fanout=(2,), **published)
     ours, losses = trained(graph, backbone, "graphfm-ib", fanout=(2,), beta=(1.0,), **options)
     assert losses == plain_losses
     assert plain.keys() == ours.keys()
