@@ -1,17 +1,17 @@
-"""The experiments of docs/theory.md, as functions: `theory.py` draws them, `tests/theory` tests them."""
+"""The experiments of docs/theory.md: `theory.py` draws them, and `tests/theory` tests them."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from graphfm import Graph
 from graphfm.backbones.base import Backbone
 from graphfm.backbones.gcn import GCNLayer
 from graphfm.diagnostics.convergence import Coupling, GradientTrace, trace_gradient
 from graphfm.diagnostics.halo_terms import HaloTerms, Terms
-from graphfm.diagnostics.smooth_problem import SmoothProblem
+from graphfm.diagnostics.smooth_problem import WIDTH, SmoothProblem
 from graphfm.diagnostics.tracking import LayerTracking
 from graphfm.estimators.halo_history import HaloHistory
 from graphfm.methods import Method
@@ -48,7 +48,7 @@ def floor(layers: int, beta: float, *, steps: int, seed: int, lr: float = 0.05) 
     """||mean exact gradient|| where training with a constant beta comes to rest."""
     coupling = Coupling(beta=(beta,), lr=lr, beta_1=0.2, steps=steps)
     trainer = SmoothProblem.make(layers).trainer(coupling, seed)
-    return trace_gradient(trainer, steps, points=200).rest ** 0.5
+    return trace_gradient(trainer, steps, points=100).rest ** 0.5
 
 
 # ---- the tracking lemma
@@ -65,29 +65,34 @@ def tracked(
     )  # fmt: skip
 
 
-def at_rest(tracking: LayerTracking, beta: float, move: Callable[[], None] = lambda: None):
-    """[measurements, layers, copies] of Y_k after the start is forgotten."""
-    found, settle = [], round(20 / beta)
+def at_rest(
+    tracking: LayerTracking, beta: float, move: Callable[[], None] = lambda: None
+) -> Tensor:
+    """[layers, copies] mean of Y_k over time, once the start is forgotten."""
+    found, settle = [], round(30 / beta)
     for step in range(2 * settle):
         move()
         tracking.step()
         if step >= settle and step % 4 == 0:
             found.append(tracking.errors())
-    return torch.stack(found)
+    return torch.stack(found).mean(dim=0)
 
 
 def drift(tracking: LayerTracking, eta: float) -> Callable[[], None]:
     """A function that moves the encoder's weights by eta in a fixed direction of norm 1."""
     weight = tracking.network.encode.weight
-    direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    direction /= direction.norm()
 
     @torch.no_grad()
     def move() -> None:
-        weight.add_(direction, alpha=eta)
+        weight.add_(direction(), alpha=eta)
 
-    move.direction = direction
     return move
+
+
+def direction() -> Tensor:
+    """Where `drift` moves the weights."""
+    drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(0))
+    return drawn / drawn.norm()
 
 
 # ---- Proposition 2
@@ -97,7 +102,9 @@ def two_layers(seed: int) -> Backbone:
     """Two layers, each ReLU(W mean(h_u : u in N_v) + b); `Backbone` aggregates by the mean."""
     torch.manual_seed(seed)
     plain = {"dropout": 0.0, "batch_norm": False, "residual": False, "activation": True}
-    return Backbone(nn.Identity(), [GCNLayer(5, 6, **plain), GCNLayer(6, 3, **plain)], nn.Identity())
+    return Backbone(
+        nn.Identity(), [GCNLayer(5, 6, **plain), GCNLayer(6, 3, **plain)], nn.Identity()
+    )
 
 
 def halo_terms(
@@ -118,7 +125,7 @@ def halo_terms(
     return HaloTerms(Trainer(graph, two_layers(seed), method, Training(lr=lr, seed=seed)))
 
 
-def epochs_of(watched: HaloTerms, epochs: int) -> Iterator[torch.Tensor]:
+def epochs_of(watched: HaloTerms, epochs: int) -> Iterator[Tensor]:
     for _ in range(epochs):
         yield from watched.trainer.method.sampler.epoch(watched.trainer.rng)
 
@@ -127,9 +134,7 @@ def with_threshold(threshold: int, seeds: int, *, epochs: int = 8) -> list[Terms
     """Rows of the halo while the first layer's weights take a random walk, the same for all c."""
     found = []
     for seed in range(seeds):
-        watched = halo_terms(
-            seed, threshold=threshold, num_nodes=90, num_edges=800, lr=1e-12
-        )
+        watched = halo_terms(seed, threshold=threshold, num_nodes=90, num_edges=800, lr=1e-12)
         walk = torch.Generator().manual_seed(seed)
         weight = watched.trainer.backbone.layers[0].linear.weight
         for step, seeds_of_step in enumerate(epochs_of(watched, epochs)):

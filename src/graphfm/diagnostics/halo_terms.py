@@ -112,7 +112,8 @@ class HaloTerms:
         affine = self.trainer.backbone.layers[0].affine()
         if affine is None:
             raise InputError("the layer's update is not a matrix of the aggregate; use GCN layers")
-        return torch.linalg.matrix_norm(affine.weight, 2)
+        largest: Tensor = torch.linalg.matrix_norm(affine.weight, 2)
+        return largest
 
     def _terms(self, node: int, row: Tensor, exact: Tensor) -> Terms:
         beta, updates, last = self.estimator.betas[0], self.updates[node], self.last[node]

@@ -55,7 +55,9 @@ class SmoothNetwork(Backbone):
     """A trained linear encoder, and smooth layers of fixed weights over means of neighbours."""
 
     def __init__(self, layers: int) -> None:
-        stack = [SmoothLayer(WIDTH, WIDTH, activation=depth < layers - 1) for depth in range(layers)]
+        stack = [
+            SmoothLayer(WIDTH, WIDTH, activation=depth < layers - 1) for depth in range(layers)
+        ]
         for layer in stack:
             nn.init.orthogonal_(layer.linear.weight, 2.0)
             nn.init.zeros_(layer.linear.bias)
@@ -87,19 +89,22 @@ class SmoothProblem:
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             network = SmoothNetwork(layers)
-            nn.init.orthogonal_(network.encode.weight)
+            weight = network.encode.weight
+            assert isinstance(weight, Tensor)
+            nn.init.orthogonal_(weight)
         x = 1.5 * torch.randn(num_nodes, WIDTH, generator=rng)
         far = torch.cdist(x, x) + 4 * torch.rand(num_nodes, num_nodes, generator=rng)
         source = far.fill_diagonal_(torch.inf).argsort(dim=1)[:, :degree].flatten()
         edges = torch.stack([source, torch.arange(num_nodes).repeat_interleave(degree)])
         last = torch.arange(num_nodes) == num_nodes - 1
         unknown = torch.zeros(num_nodes, dtype=torch.long)
-        masks = {"train_mask": ~last, "val_mask": last}
-        graph = Graph.from_edges(edges, x, unknown, num_classes=WIDTH, **masks)
+        graph = Graph.from_edges(
+            edges, x, unknown, train_mask=~last, val_mask=last, num_classes=WIDTH
+        )
         chances = LayerwiseInference(network.adjacency(graph))(network).softmax(dim=1)
         y = torch.multinomial(chances, 1, generator=rng).squeeze(1)
         with torch.no_grad():
-            network.encode.weight.copy_(0.3 * torch.randn(WIDTH, WIDTH, generator=rng))
+            weight.copy_(0.3 * torch.randn(WIDTH, WIDTH, generator=rng))
         return cls(replace(graph, y=y), network)
 
     def trainer(

@@ -57,9 +57,7 @@ class LayerTracking:
             chosen = (first + dice.argsort(dim=1)[:, : self.batch]).flatten()
             drawn, rows = self.sampler.sample(chosen, self.rng), self._inputs(depth)
             block = drawn.blocks[0]
-            self.estimator(
-                depth, self.network.layers[depth], block, rows[drawn.input_ids], rows
-            )
+            self.estimator(depth, self.network.layers[depth], block, rows[drawn.input_ids], rows)
 
     @torch.no_grad()
     def errors(self) -> Tensor:
