@@ -41,8 +41,12 @@ def test_the_gradient_stalls_where_the_top_layer_keeps_its_noise(layers, couple)
         assert row[-1].rest > 0.4 * row[0].rest
 
 
-def test_the_floor_is_proportional_to_beta():
-    """Four times the beta gives 3 to 5.5 times the gradient at rest; eta hardly matters (25 %)."""
+def test_the_floor_grows_with_beta_and_hardly_with_eta():
+    """Four times the beta gives 3.5 to 7 times the gradient at rest (slopes of 0.9 to 1.4).
+
+    Twice the eta changes it by less than 25 %. In the closed form (test_momentum) the slope is 1 for
+    small beta; here six seeds have 1.12 to 1.28.
+    """
     low, high = (floor(2, beta, steps=500, seed=0) for beta in (0.15, 0.6))
-    assert 3 < high / low < 5.5
+    assert 3.5 < high / low < 7
     assert floor(2, 0.6, steps=500, seed=1, lr=0.1) == pytest.approx(high, rel=0.25)
