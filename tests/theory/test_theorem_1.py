@@ -44,7 +44,7 @@ def test_the_gradient_stalls_where_the_top_layer_keeps_its_noise(layers, couple)
 def test_the_floor_grows_with_beta_and_hardly_with_eta():
     """Four times the beta gives 3.5 to 7 times the gradient at rest (slopes of 0.9 to 1.4).
 
-    Twice the eta changes it by less than 25 %. In the closed form (test_momentum) the slope is 1 for
+    Twice the eta changes it by less than 25 %. In the closed form (test_momentum) it is 1 for
     small beta; here six seeds have 1.12 to 1.28.
     """
     low, high = (floor(2, beta, steps=500, seed=0) for beta in (0.15, 0.6))
