@@ -1,4 +1,4 @@
-"""Diagnostics: measure how far a method's gradients are from the exact ones.
+"""Diagnostics: how far gradients and histories are from the exact ones, and the paper's theory.
 
 Imported by: `experiments`, `cli`.
 May import: every earlier room, recipes and before.

@@ -65,6 +65,16 @@ def gradient_error(trainer: Trainer, batches: int | None = None) -> list[LayerGr
     ]
 
 
+def exact_gradient(trainer: Trainer) -> Tensor:
+    """The full-batch gradient at the current weights, as one vector in double precision.
+
+    Dropout is off. No state is changed.
+    """
+    groups = _parameters(trainer.backbone)
+    with _as_in_training(trainer):
+        return torch.cat(list(_gradients(_full_loss(trainer), groups).values()))
+
+
 def _parameters(backbone: Backbone) -> dict[str, Sequence[nn.Parameter]]:
     """The parameters of each part of the network that has any."""
     named: list[tuple[str, nn.Module]] = [("encode", backbone.encode)]
