@@ -141,6 +141,7 @@ class Block:
     every: Neighborhoods | None = None  # replaces `full` where a kernel reads all neighbours
     from_halo: Block | None = None  # same nodes with the halo as targets: [halo, targets]
     share: Tensor | None = None  # [num_dst] share of a target's total weight on these edges
+    seen: Tensor | None = None  # [num_dst] edges of each target, also those that a step dropped
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
     place: Tensor | None = None  # [num_dst] positions of the targets; None: they come first
 
@@ -243,7 +244,7 @@ def halo_chunks(view: Block) -> Iterator[tuple[slice, Block]]:
 
 def halo_reached(block: Block, threshold: int = 0) -> Tensor:
     """The targets, and the halo nodes that more than `threshold` edges from targets reach."""
-    if block.from_halo is None:
+    if block.from_halo is None or block.from_halo.seen is None:
         return block.dst_ids
-    reached = block.from_halo.edges.indptr.diff() > threshold
+    reached = block.from_halo.seen > threshold
     return torch.cat([block.dst_ids, block.halo_ids[reached]])

@@ -59,11 +59,11 @@ class GCNRule:
     """W (sum of D^-1/2 (A + I) D^-1/2 entries times rows) + b; a halo row has the batch's part."""
 
     def __init__(self, backbone, neighbors):
-        self.backbone, self.neighbors = backbone, neighbors
+        self.backbone, self.neighbors, self.scale = backbone, neighbors, 1.0
 
     def entry(self, v, u):
         degree = [len(self.neighbors[w]) + 1 for w in (v, u)]
-        return 1 / math.sqrt(degree[0] * degree[1])
+        return self.scale / math.sqrt(degree[0] * degree[1])
 
     def start(self, x):
         return x
@@ -73,11 +73,12 @@ class GCNRule:
 
     def total(self, v, rows):
         """The entries of v's matrix row times `rows`; v's own row is among them if given."""
-        return sum(self.entry(v, u) * rows[u] for u in rows)
+        return sum((self.entry(v, u) * rows[u] for u in rows), start=torch.zeros(()))
 
     def conv(self, k, v, rows, own, first):
         layer = self.backbone.layers[k]
-        return layer.linear.weight @ self.total(v, rows) + layer.linear.bias
+        total = self.total(v, rows) + torch.zeros(layer.in_width)  # also of no rows
+        return layer.linear.weight @ total + layer.linear.bias
 
     def reads(self, v):
         return [*self.neighbors[v], v]
@@ -97,7 +98,8 @@ class GCNIIRule(GCNRule):
     def conv(self, k, v, rows, own, first):
         layer = self.backbone.layers[k]
         beta = math.log(0.5 / (k + 1) + 1)
-        p, x0 = (1 - layer.alpha) * self.total(v, rows), layer.alpha * first
+        total = self.total(v, rows) + torch.zeros(layer.in_width)
+        p, x0 = (1 - layer.alpha) * total, layer.alpha * first
         second = layer.linear if layer.initial is None else layer.initial
         return (1 - beta) * (p + x0) + beta * (layer.linear.weight @ p + second.weight @ x0)
 
@@ -174,22 +176,23 @@ class Released:
             h = [self.plus_own(k, row, own).relu() for row, own in zip(rows, h, strict=True)]
             self.history.append(list(h))
 
-    def step(self, nodes):
-        batch = set(nodes)
+    def step(self, nodes, kept=None, drop=0.0):
+        """A step on a batch. `kept` has the entries (target, source) that are not dropped."""
+        batch, self.rule.scale = set(nodes), 1 / (1 - drop)
+        left = {v: [u for u in self.rule.reads(v) if kept is None or (v, u) in kept] for v in nodes}
         halo = sorted({u for v in nodes for u in self.neighbors[v]} - batch)
         first = {v: self.rule.start(self.graph.x[v]) for v in [*nodes, *halo]}
         x = dict(first)
         for k in range(self.last + 1):
             rows = torch.stack([
-                self.rule.conv(k, v, {u: x[u] for u in self.rule.reads(v)}, x[v], first[v])
-                for v in nodes
+                self.rule.conv(k, v, {u: x[u] for u in left[v]}, x[v], first[v]) for v in nodes
             ])  # fmt: skip
             norm = self.norms[k]
             rows = rows if norm is None else norm.in_batch(rows)
             rows = self.plus_own(k, rows, torch.stack([x[v] for v in nodes]))
             rows = rows.relu() if self.activated(k) else rows
             if k < self.last:
-                self.move(k, halo, batch, x, first)
+                self.move(k, halo, left, x, first)
                 for v, row in zip(nodes, rows, strict=True):
                     self.history[k][v] = row.detach()
                 x = dict(zip(nodes, rows, strict=True))
@@ -205,10 +208,13 @@ class Released:
         return logits.detach()
 
     @torch.no_grad()
-    def move(self, k, halo, batch, x, first):
-        """What the layer makes of in-batch neighbours alone, with running statistics."""
+    def move(self, k, halo, left, x, first):
+        """What the layer makes of in-batch neighbours alone, with running statistics.
+
+        Every node of the halo moves, also one whose edges were all dropped.
+        """
         for u in halo:
-            rows = {v: x[v] for v in self.neighbors[u] if v in batch}
+            rows = {v: x[v] for v in left if u in left[v]}
             out = self.rule.conv(k, u, rows, x[u], first[u])
             out = out if self.norms[k] is None else self.norms[k].running(out)
             moved = self.gamma * out.relu() + (1 - self.gamma) * self.history[k][u]

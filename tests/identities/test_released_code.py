@@ -33,16 +33,30 @@ def both(recipe, **changes):
     return trainer, slow
 
 
+def kept_entries(block):
+    """The entries (target, source) of a block that were not dropped, those of the diagonal too."""
+    ids, edges, own = block.src_ids.tolist(), block.edges, block.self_weight
+    kept = {(ids[v], ids[u]) for v, u in zip(edges.row.tolist(), edges.col.tolist(), strict=True)}
+    diagonal = [] if own is None else own.nonzero().squeeze(1).tolist()
+    return kept | {(ids[v], ids[v]) for v in diagonal}
+
+
 def agree(trainer, slow):
     """Outputs, histories, statistics and gradients of every step of an epoch."""
     sampler, outputs, taken = trainer.method.sampler, [], iter(STEPS)
+    sample, batches = sampler.sample, []
+    sampler.sample = lambda seeds, rng: batches.append(sample(seeds, rng)) or batches[-1]
     trainer.backbone.register_forward_hook(lambda module, given, out: outputs.append(out))
     sampler.epoch = lambda rng: [torch.tensor(parts) for parts in STEPS]
     everyone = torch.arange(NUM_NODES)
 
     def compare():
-        nodes = sampler.sample(torch.tensor(next(taken)), trainer.rng).target_ids.tolist()
-        torch.testing.assert_close(outputs[-1].detach(), slow.step(nodes), **CLOSE)
+        next(taken)
+        batch = batches[-1]
+        want = slow.step(
+            batch.target_ids.tolist(), kept_entries(batch.blocks[0]), sampler.edge_drop
+        )
+        torch.testing.assert_close(outputs[-1].detach(), want, **CLOSE)
         for k, table in enumerate(trainer.method.estimator.histories):
             torch.testing.assert_close(table.pull(everyone), torch.stack(slow.history[k]), **CLOSE)
         for layer, norm in zip(trainer.backbone.layers, slow.norms, strict=True):
@@ -56,8 +70,9 @@ def agree(trainer, slow):
                 b.copy_(a)  # Adam makes much of a gradient's last bit, or of one that is zero
 
     trainer.epoch(compare)
-    assert len(outputs) == len(STEPS)
+    assert len(outputs) == len(batches) == len(STEPS)
     assert next(taken, None) is None
+    return [batch.blocks[0] for batch in batches]
 
 
 @pytest.mark.parametrize("method", ["gas", "graphfm-ob"])
@@ -65,6 +80,15 @@ def agree(trainer, slow):
 def test_a_recipe_is_the_released_step(recipe, method):
     beta = {"beta": (0.4,)} if method == "graphfm-ob" else {}
     agree(*both(f"table2-{recipe}-{method}", **beta))
+
+
+@pytest.mark.parametrize("recipe", ["gcnii-products", "pna-products", "gcn-flickr"])
+def test_edges_are_dropped_as_in_the_released_code(recipe):
+    """Self-loops too; and a row of the halo moves even if all its edges are dropped."""
+    trainer, slow = both(f"table2-{recipe}-graphfm-ob", beta=(0.4,), edge_drop=0.6)
+    blocks = agree(trainer, slow)
+    views = [block.from_halo for block in blocks]
+    assert any(bool((view.edges.indptr.diff() == 0).any()) for view in views)
 
 
 @pytest.mark.parametrize("kind", ["gcn", "gcnii", "pna"])

@@ -168,7 +168,8 @@ class HaloHistory(Estimator):
         ids, affine = step.block.halo_ids, step.layer.affine()
         if self.seen_is_all:
             view = replace(view, degree=view.edges.indptr.diff().float())
-        share = self._shares(step.depth, ids, view.edges.indptr.diff() > self.threshold)
+        assert view.seen is not None
+        share = self._shares(step.depth, ids, view.seen > self.threshold)
         if (
             affine is not None and step.layer.sums
         ):  # multiply first: the batch has fewer rows than the halo

@@ -6,6 +6,8 @@ One number for each node (`uniform_of`) picks at equal distances from that start
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -55,13 +57,18 @@ def fixed_positions(
 
 
 def distinct_positions(
-    indptr: Tensor, ids: Tensor, fanout: int, uniform: Tensor
+    indptr: Tensor, ids: Tensor, fanout: int, uniform: Tensor | Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Pick at most `fanout` edges of each node, each once: numbers, positions and factors."""
+    """Pick at most `fanout` edges of each node, each once: numbers, positions and factors.
+
+    `uniform` holds a number for each node; or it is a function that makes those for independent
+    picks ([fanout, num_ids]) of given nodes. It is asked only for nodes that have to choose.
+    """
     first = indptr.index_select(0, ids)
     degree = indptr.index_select(0, ids + 1) - first
     count = degree.clamp(max=fanout)
     if fanout == 1:
+        assert isinstance(uniform, Tensor)
         real = count.nonzero().squeeze(1)
         position, factor = fixed_positions(first, degree, fanout, uniform)
         return count, position.index_select(0, real), factor.index_select(0, real)
@@ -69,13 +76,12 @@ def distinct_positions(
     slot = torch.arange(row.numel(), device=ids.device) - offsets(count).index_select(0, row)
     each = degree.index_select(0, row)
     few = each <= fanout
-    if uniform.dim() == 1:
+    if isinstance(uniform, Tensor):
         spread = ((uniform.index_select(0, row) + slot) / fanout * each).long()
         slot = torch.where(few, slot, spread)
-    else:
-        many = (degree > fanout).nonzero().squeeze(1)
-        chosen = _independent(degree.index_select(0, many), uniform.index_select(1, many))
-        slot = slot.masked_scatter_(~few, chosen.T)
+    elif (many := (degree > fanout).nonzero().squeeze(1)).numel():
+        numbers = uniform(ids.index_select(0, many))
+        slot = slot.masked_scatter_(~few, _independent(degree.index_select(0, many), numbers).T)
     return count, first.index_select(0, row) + slot, torch.where(few, 1.0, each / fanout)
 
 

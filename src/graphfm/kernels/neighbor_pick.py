@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,7 +12,13 @@ from torch.nn.functional import embedding_bag
 
 from graphfm.batch import Neighborhoods, expand_rows, offsets
 from graphfm.kernels import backend
-from graphfm.kernels.choice import distinct_positions, fixed_positions, numbers_for
+from graphfm.kernels.choice import (
+    distinct_positions,
+    fixed_positions,
+    numbers_for,
+    uniform_of,
+    uniforms_of,
+)  # fmt: skip
 from graphfm.kernels.fused_aggregate import MOST_FANOUT
 from graphfm.kernels.table_write import columns_of, given_or
 
@@ -72,7 +80,11 @@ def pick_distinct(
     Shapes depend on the degrees, so there is no kernel for it. It serves a CPU, and a GPU where
     there are more picks than nodes.
     """
-    uniform = numbers_for(dst_ids, salt, fanout, independent)
+    uniform: Tensor | Callable[[Tensor], Tensor]
+    if independent and fanout > 1:
+        uniform = partial(uniforms_of, salt=salt, fanout=fanout)
+    else:
+        uniform = uniform_of(dst_ids, salt)
     count, position, factor = distinct_positions(where.indptr, dst_ids, fanout, uniform)
     targets = dst_ids.repeat_interleave(count, output_size=position.numel())
     neighbor_ids = where.indices.index_select(0, position).long()

@@ -120,10 +120,14 @@ class ClusterSampler(Sampler):
         released = drop > 0 and self.edge_drop_form == "released"
         if self.reach == "all" and self.readers is not None and not self.mirrored:
             block = self._with_readers(block, self.readers)
+        whole = block
         if released:  # before the view: it holds the same edges
             block = drop_released(block, drop, rng, averages=self.adjacency.averages)
         if block.num_src > block.num_dst:
-            block = replace(block, from_halo=self._from_halo(block, rng if released else None))
+            view = self._from_halo(block)
+            if released:
+                view = self._dropped(view, whole, rng)
+            block = replace(block, from_halo=view)
         return drop_scaled(block, drop, rng) if drop > 0 and not released else block
 
     def _with_readers(self, block: Block, readers: OutNeighbors) -> Block:
@@ -138,29 +142,41 @@ class ClusterSampler(Sampler):
         src_ids = torch.cat([block.src_ids, others])
         return replace(block, src_ids=src_ids, edges=replace(block.edges, num_src=src_ids.numel()))
 
-    def _from_halo(self, block: Block, rng: torch.Generator | None = None) -> Block:
-        """The block with the halo as targets and the batch as sources.
-
-        With `rng` the edges of the block were dropped, and so are those of a directed graph here.
-        """
+    def _from_halo(self, block: Block) -> Block:
+        """The block with the halo as targets and the batch as sources."""
         halo_ids, num_halo = block.halo_ids, block.num_src - block.num_dst
         degree = self.adjacency.graph.degree[halo_ids].float()
         ids = torch.cat([halo_ids, block.dst_ids])
         if self.readers is None:
             indptr = torch.zeros(num_halo + 1, dtype=torch.int32, device=ids.device)
             empty = torch.empty(0, device=ids.device)
-            return Block(ids, Edges(indptr, empty.int(), empty, block.num_src), degree)
+            edges = Edges(indptr, empty.int(), empty, block.num_src)
+            return Block(ids, edges, degree, seen=indptr[1:])
+        edges = self._mirrored(block) if self.mirrored else self._read_by(block, self.readers)
+        return self._with_share(Block(ids, edges, degree, seen=edges.indptr.diff()))
+
+    def _with_share(self, view: Block) -> Block:
+        """The view with the share of each row's weight that its edges have."""
+        seen = offsets(view.edges.weight.double()).index_select(0, view.edges.indptr).diff()
+        return replace(view, share=seen.float() / self.adjacency.row_sums[view.dst_ids])
+
+    def _dropped(self, view: Block, whole: Block, rng: torch.Generator) -> Block:
+        """The view where a step drops edges: it counts those of the whole block.
+
+        A mirrored view has lost the batch's dropped edges already; the edges of another (of a
+        directed graph, or a weighted one that is averaged) are dropped here, by dice of their own.
+        """
+        if self.readers is None:
+            return view
+        edges, seen, adjacency = view.edges, view.seen, self.adjacency
         if self.mirrored:
-            edges = self._mirrored(block)
+            seen = torch.bincount(whole.edges.col, minlength=whole.num_src)[whole.num_dst :]
+            scaled = adjacency.row_scale is adjacency.col_scale  # with the weights of the batch
         else:
-            edges = self._read_by(block, self.readers)
-            if rng is not None:
-                edges = kept_edges(edges, self.edge_drop, rng)
-                scale = 1.0 if self.adjacency.averages else 1 - self.edge_drop
-                edges = replace(edges, weight=edges.weight / scale)
-        seen = offsets(edges.weight.double()).index_select(0, edges.indptr).diff()
-        share = seen.float() / self.adjacency.row_sums[halo_ids]
-        return Block(ids, edges, degree, share=share)
+            edges, scaled = kept_edges(edges, self.edge_drop, rng), False
+        if not scaled and not adjacency.averages:
+            edges = replace(edges, weight=edges.weight / (1 - self.edge_drop))
+        return self._with_share(replace(view, edges=edges, seen=seen))
 
     def _mirrored(self, block: Block) -> Edges:
         """The edges from batch to halo of an undirected graph: the batch's own, transposed."""

@@ -1,6 +1,8 @@
 """SHADOW (Zeng et al., 2021): a small separate subgraph for every target."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -92,8 +94,9 @@ class ShadowSampler(SeedSampler):
         keys = new = torch.arange(seeds.numel(), device=seeds.device) * n + seeds
         fanouts = (self.fanout * self.depth)[: self.depth]
         for fanout in fanouts if graph.num_edges else ():
-            shape = (fanout, new.numel()) if self.picks == INDEPENDENT else (new.numel(),)
-            uniform = torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64)
+            uniform: Any = partial(_uniform, fanout, rng)
+            if self.picks != INDEPENDENT or fanout == 1:
+                uniform = _uniform(1, rng, new).squeeze(0)
             count, position, _ = distinct_positions(graph.indptr, new % n, fanout, uniform)
             group = (new // n).repeat_interleave(count)
             reached: Tensor = torch.unique(group * n + graph.indices[position])
@@ -156,6 +159,12 @@ class ShadowSampler(SeedSampler):
         position = torch.cat([position, found])
         order = row.argsort(stable=True)
         return row[order], col[order], position[order]
+
+
+def _uniform(number: int, rng: torch.Generator, ids: Tensor) -> Tensor:
+    """[number, num_ids] random numbers in [0, 1)."""
+    shape = (number, ids.numel())
+    return torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64)
 
 
 def _first_rows(block: Block, number: int) -> Block:

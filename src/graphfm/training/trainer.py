@@ -115,7 +115,7 @@ class Trainer:
     def learn(self, given: StepInput) -> Tensor:
         """Compute the loss and its gradient, and take one step of the optimizer."""
         self.clock.step = self.touched["steps"]
-        if not given.batch.trains:
+        if not given.batch.trains and self.method.estimator.compensation is None:
             return self._learn_nothing(given)
         loss = self.loss(given)
         self.optimizer.zero_grad()
