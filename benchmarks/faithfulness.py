@@ -107,11 +107,16 @@ def row_of(choice: Choice, pair: tuple[list[float], ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def write_into(path: Path, lines: Sequence[str]) -> None:
-    """Replace the table between two marks in a document."""
+def check_marks(path: Path) -> None:
+    """Refuse a document without a place for the table, before anything is measured."""
     text = path.read_text()
     if BEGIN not in text or END not in text:
         raise SystemExit(f"faithfulness.py: {path} has no line {BEGIN!r} and {END!r}; add them")
+
+
+def write_into(path: Path, lines: Sequence[str]) -> None:
+    """Replace the table between two marks in a document."""
+    text = path.read_text()
     head, tail = text.split(BEGIN)[0], text.split(END)[1]
     with atomic_path(path) as unfinished:
         unfinished.write_text("\n".join([f"{head}{BEGIN}", "", *lines, "", f"{END}{tail}"]))
@@ -125,6 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="choices that hold this")
     parser.add_argument("--write", type=Path, help="a document to write the table into")
     options = parser.parse_args(arguments)
+    if options.write is not None:
+        check_marks(options.write)
     graph, small = load(options.dataset), synthetic("small", scale=0.05)
     chosen = [choice for choice in CHOICES if options.only in choice.what]
     for choice in chosen:

@@ -185,9 +185,11 @@ FIGURES: dict[str, tuple[int, Callable[[Any], None]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, help="folder for the figures; none: only print")
-    parser.add_argument("--only", default=",".join(FIGURES), help="figures, comma between them")
+    parser.add_argument("--only", default=",".join(FIGURES), help=f"some of {','.join(FIGURES)}")
     options = parser.parse_args()
     torch.set_num_threads(1)  # small graphs: threads that wait cost more than they save
+    if unknown := set(options.only.split(",")) - FIGURES.keys():
+        parser.error(f"unknown figure {min(unknown)}; choose some of {','.join(FIGURES)}")
     for name in options.only.split(","):
         width, draw = FIGURES[name]  # panels; with none, the numbers are only printed
         if not width:

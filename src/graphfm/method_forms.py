@@ -21,7 +21,11 @@ from graphfm.samplers.base import Sampler
 F = TypeVar("F", bound=Callable[..., Any])
 AS_PUBLISHED = "as_published"
 AsPublished = Annotated[
-    bool, Setting("The method as it was published: sets the options in which ours differs.")
+    bool,
+    Setting(
+        "A step as published: sets the options in which ours differs (docs/methods.md). Codes with "
+        "histories also have --fill-histories and --refresh-histories."
+    ),
 ]
 
 

@@ -41,7 +41,10 @@ Untrained = Annotated[
 ]
 Reach = Annotated[
     Literal["read", "all"],
-    Setting("Update the neighbours that the batch reads, or also those that read it."),
+    Setting(
+        "Nodes outside a batch that it updates: those it reads, or all that read it (directed "
+        "graphs)."
+    ),
 ]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
 SplitDropout = Annotated[
@@ -71,8 +74,9 @@ DropAverage = Annotated[
 Partial = Annotated[
     Literal["rescaled", "sum", "released"],
     Setting(
-        "What the part of a neighbour's neighbourhood that a batch sees stands for: the whole, "
-        "itself, or what the paper's code makes of it (sum; in sage and pna the whole)."
+        "A batch sees some neighbours of a node outside it. rescaled: their sum stands for that of "
+        "all. sum: it stays as it is. released: as in the paper's code (sum; in sage and pna the "
+        "seen ones count as all)."
     ),
 ]
 Threshold = Annotated[

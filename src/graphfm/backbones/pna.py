@@ -42,7 +42,7 @@ class PNASettings(Settings):
     ] = False
     separate: Annotated[
         bool,
-        Setting("With transform: a matrix and a bias behind each aggregator and scaler, scaled."),
+        Setting("With transform: one layer, with its own bias, per aggregator and scaler."),
     ] = False
     jump: Annotated[
         bool, Setting("Decode the rows of all layers side by side, not only the last.")

@@ -26,7 +26,7 @@ class SAGESettings(Settings):
     ] = False
     l2: Annotated[
         Literal["none", "outputs", "aggregates"],
-        Setting("Rows that are scaled to length 1: outputs of hidden layers, or aggregates."),
+        Setting("Scale rows to length 1: the outputs of hidden layers, or the aggregates."),
     ] = "none"
 
     def __post_init__(self) -> None:

@@ -183,6 +183,8 @@ def _read_cells(path: Path, stream: IO[bytes], dataset: str | None) -> dict[str,
             run = record["run"] if dataset is None else {**record["run"], "dataset": dataset}
             key = key_of(run, record.get("measure", SCORE), record.get("digests"))
             outcomes[key] = Outcome.from_json(record)
+        except InputError as error:  # such as the format of a newer version
+            raise InputError(f"line {number} of {path} cannot be used: {error}") from None
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError):
             raise InputError(
                 f"line {number} of {path} is damaged; remove it, and its cell will be run again"

@@ -48,7 +48,8 @@ def vr_gcn() -> Iterator[Recipe]:
         "matrix for a node's own row"
     )
     base = {"method": "vr-gcn", "backbone": "gcn", "layers": 2, "hidden": 128, "dropout": 0.2}
-    base |= {"fanout": (1,), "batch_size": 512, "lr": 0.01, "epochs": 30, "split_dropout": True}
+    base |= {"fanout": (1,), "batch_size": 512, "lr": 0.01, "epochs": 30}
+    base |= {"split_dropout": True, "init": "glorot"}
     for dataset, own, paper in (
         ("flickr", {"hidden": 256}, (0.482, 0.003)),
         ("reddit", {}, (0.964, 0.001)),
@@ -66,7 +67,7 @@ def fastgcn() -> Iterator[Recipe]:
     )
     base = {"method": "fastgcn", "backbone": "gcn", "layers": 2, "hidden": 128, "dropout": 0.0}
     base |= {"nodes_per_layer": (400,), "batch_size": 256, "lr": 0.01, "weight_decay": 1e-4}
-    base |= {"epochs": 200, "patience": 30}
+    base |= {"epochs": 200, "patience": 30, "init": "glorot"}
     for dataset, paper in (
         ("flickr", (0.504, 0.001)), ("reddit", (0.924, 0.001)), ("yelp", (0.265, 0.053)),
     ):  # fmt: skip

@@ -47,7 +47,8 @@ class Training:
         NumberType, Setting("Number type of the histories, for methods that keep them.")
     ] = "fp32"
     fill_histories: Annotated[
-        bool, Setting("Compute all histories exactly before the first step.")
+        bool,
+        Setting("Compute all histories exactly before the first step, as the paper's code does."),
     ] = False
     refresh_histories: Annotated[
         bool, Setting("Rewrite all histories at each evaluation, as the paper's code does.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphfm.runs.run import Run
 from graphfm.runs.settling import HISTORY_SETTINGS
+from graphfm.training.settings import Training
 
 
 def settings_of(run: Run) -> dict[str, Any]:
@@ -20,12 +21,25 @@ def settings_of(run: Run) -> dict[str, Any]:
 
 
 def common_settings(runs: Iterable[Run]) -> dict[str, Any]:
-    """The settings on which all runs agree that have them."""
-    found: dict[str, list[Any]] = {}
-    for run in runs:
+    """The settings on which all runs agree that have them.
+
+    Of histories, which some methods keep, only defaults go without saying.
+    """
+    every, found = list(runs), dict[str, list[Any]]()
+    defaults = asdict(Training())
+    for run in every:
         for name, value in settings_of(run).items():
             found.setdefault(name, []).append(value)
-    return {n: values[0] for n, values in found.items() if len(set(map(repr, values))) == 1}
+    told = {
+        name
+        for name in HISTORY_SETTINGS
+        if 0 < len(found.get(name, ())) < len(every) and found[name][0] != defaults[name]
+    }
+    return {
+        name: values[0]
+        for name, values in found.items()
+        if name not in told and len(set(map(repr, values))) == 1
+    }
 
 
 def differences(run: Run, shared: Run, common: Mapping[str, Any]) -> dict[str, Any]:

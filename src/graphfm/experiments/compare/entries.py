@@ -50,12 +50,23 @@ def make_entries(
         known = taken_by(method, shared.named_backbone)
         given = {name: value for name, value in options.items() if name in known}
         given |= own.get(method.name, {})
+        _check_types(method, given)
         tried = [sweep.values if sweep.name in known else (None,) for sweep in sweeps]
         for combination in itertools.product(*tried):
             values = {s.name: value for s, value in zip(sweeps, combination, strict=True)}
             entries.append(_entry(method, values, shared, seeds, given))
     _check_values(entries)
     return tuple(entries)
+
+
+def _check_types(method: Named, given: Settings) -> None:
+    """Refuse a value that the setting of a method cannot have, whatever the network and graph."""
+    for name, value in given.items():
+        if name in method.options:
+            try:
+                method.options[name].check(value)
+            except InputError as error:
+                raise InputError(f"{method.name}: {error}") from None
 
 
 def taken_by(method: Named, backbone: Named) -> frozenset[str]:

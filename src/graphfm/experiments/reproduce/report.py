@@ -115,10 +115,13 @@ def _staleness_rows(line: Line, outcomes: Mapping[str, Outcome]) -> list[tuple[s
 
 def _note(line: Line, outcomes: Mapping[str, Outcome]) -> str:
     """Why numbers are missing; else what no source tells and was chosen here."""
-    note = line.note(outcomes)
-    if not note and line.recipe.chosen:
-        return f"chosen here: {'; '.join(line.recipe.chosen)}"
-    return note
+    if note := line.note(outcomes):
+        return note
+    epochs = line.cells[0].run.training.epochs if line.cells else None
+    notes = [f"chosen here: {'; '.join(line.recipe.chosen)}"] if line.recipe.chosen else []
+    if epochs is not None and epochs != line.recipe.run.training.epochs:
+        notes.insert(0, f"at most {epochs} epochs instead of {line.recipe.run.training.epochs}")
+    return "; ".join(notes)
 
 
 def _average(values: Sequence[float | None]) -> str:
