@@ -160,3 +160,40 @@ def test_dropout_gets_into_histories_of_deeper_layers(make_graph):
             drawn.append(rows_of(trainer)["output.1"])
         rows[within] = not torch.equal(*drawn)
     assert rows == {False: False, True: True}
+
+
+@pytest.mark.parametrize("method", HALO)
+def test_compensation_gives_a_batch_without_training_nodes_a_gradient(make_graph, method):
+    """Gradients from beyond the batch reach it, so it takes its step."""
+    graph = make_graph(undirected=True)
+    untaught(graph, trainer_of(graph, method))
+    trainer = trainer_of(graph, method, compensate=True)
+    trainer.backbone.train()
+    for part in (0, 1, 3, 4):
+        trainer.step(torch.tensor([part]))
+    weight = trainer.backbone.layers[0].linear.weight
+    before = weight.detach().clone()
+    trainer.step(torch.tensor([2]))
+    assert weight.grad.abs().max() > 0
+    assert not torch.equal(weight, before)
+
+
+@pytest.mark.parametrize(("untrained", "written"), [("record", True), ("skip", False)])
+def test_ages_know_what_a_batch_without_training_nodes_wrote(make_graph, untrained, written):
+    graph = make_graph(undirected=True)
+    ids = untaught(graph, trainer_of(graph, "gas"))
+    options = {"untrained": untrained, "exact_first_hop": False, "staleness_every": 1}
+    trainer = trainer_of(graph, "gas", **options)
+    trainer.step(torch.tensor([2]))
+    never = trainer.ages.summary(0).never
+    assert never == pytest.approx(1 - ids.numel() / graph.num_nodes if written else 1.0)
+
+
+def test_filling_is_not_in_the_memory_of_training(make_graph):
+    trainer = trainer_of(make_graph(undirected=True), "gas", fill_histories=True)
+    calls = []
+    trainer.refresh_histories = lambda: calls.append("fill")
+    for name in ("stop", "start"):
+        setattr(trainer.memory, name, lambda name=name: calls.append(name))
+    trainer.epoch()
+    assert calls == ["stop", "fill", "start"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphfm import InputError
 from graphfm.experiments.compare import Sweep
 from graphfm.experiments.compare.differences import common_settings
 from graphfm.experiments.compare.report import HEADING, comparison_table, data_table, describe
@@ -104,3 +105,17 @@ def test_settings_stand_below_a_table_without_a_column_for_them(make_plan):
     for form in (as_text, as_markdown, as_latex):
         assert "lr 0.02" in form(table)
     assert "lr 0.02" in data_table(plan, rows).records[1]["settings"]
+
+
+def test_a_setting_of_histories_is_shown_beside_methods_without_any(make_plan):
+    plan = make_plan("graphsage,gas", seeds=1, fill_histories=True)
+    sage, gas = plan.rows({})
+    assert gas.options["fill_histories"] is True
+    assert "fill_histories" not in sage.options
+    assert "fill_histories" not in make_plan("graphsage,gas", seeds=1).rows({})[1].options
+
+
+def test_a_value_that_a_setting_cannot_have_is_refused_at_once(make_plan):
+    for given in ({"own": own_settings(["gas.untrained=skp"])}, {"untrained": "skp"}):
+        with pytest.raises(InputError, match="gas: untrained is skp; expected record or skip"):
+            make_plan("graphsage,gas", seeds=1, **given)
