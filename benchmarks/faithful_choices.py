@@ -132,8 +132,8 @@ CHOICES = (
         "IB's histories between seeds", "reset", "kept", IB,
         patch=Patch(change=Inherited(), inherits=True),
     ),
-    Choice("length of hidden rows", "any", "1", IB, {"l2": "outputs"}),
-    Choice("length of aggregates", "any", "1", IB, {"l2": "aggregates"}),
+    Choice("length of hidden rows", "any", "1", IB, {"unit_rows": "outputs"}),
+    Choice("length of aggregates", "any", "1", IB, {"unit_rows": "aggregates"}),
     Choice(
         "picks of 5 neighbours", "independent", "at equal distances", {**FEW, "fanout": (5,)},
         {"picks": "even"},

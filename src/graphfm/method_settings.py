@@ -13,7 +13,9 @@ Fanout = Annotated[
 ]
 Picks = Annotated[
     Literal["even", "independent"],
-    Setting("Neighbours at equal distances from a random start, or every set equally likely."),
+    Setting(
+        "Neighbours at equal distances from a random start, or every set equally likely.", rare=True
+    ),
 ]
 BatchSize = Annotated[int, Setting("Training nodes in a step.")]
 NodesPerLayer = Annotated[
@@ -21,7 +23,8 @@ NodesPerLayer = Annotated[
     Setting("Nodes drawn for a layer: one number, or one per layer from the targets outward."),
 ]
 NormalizeRows = Annotated[
-    bool, Setting("Scale the sampled weights of each matrix row to the row's true total.")
+    bool,
+    Setting("Scale the sampled weights of each matrix row to the row's true total.", rare=True),
 ]
 Parts = Annotated[int, Setting("Parts that the graph is cut into, at most one per node.")]
 PartsPerBatch = Annotated[int | None, Setting("Parts in a step; auto: a tenth of them.")]
@@ -31,24 +34,32 @@ EdgeDropForm = Annotated[
     Literal["scaled", "released"],
     Setting(
         "scaled: edges that are left count more. released: self-loops are dropped too, and a mean "
-        "is that of what is left."
+        "is that of what is left.",
+        rare=True,
     ),
 ]
-DropoutInHistories = Annotated[bool, Setting("Write histories from rows with dropout.")]
+DropoutInHistories = Annotated[bool, Setting("Write histories from rows with dropout.", rare=True)]
 Untrained = Annotated[
     Literal["record", "skip"],
-    Setting("A batch without training nodes writes its histories (record), or nothing (skip)."),
+    Setting(
+        "A batch without training nodes writes its histories (record), or nothing (skip).",
+        rare=True,
+    ),
 ]
 Reach = Annotated[
     Literal["read", "all"],
     Setting(
         "Nodes outside a batch that it updates: those it reads, or all that read it (directed "
-        "graphs)."
+        "graphs).",
+        rare=True,
     ),
 ]
 Compensate = Annotated[bool, Setting("Estimate the gradients that come from beyond the batch.")]
 SplitDropout = Annotated[
-    bool, Setting("Estimate the noise of dropout apart from the rows, as VR-GCN's paper does.")
+    bool,
+    Setting(
+        "Estimate the noise of dropout apart from the rows, as VR-GCN's paper does.", rare=True
+    ),
 ]
 ExactFirstHop = Annotated[
     bool, Setting("Aggregate raw features once, before training, where the network allows it.")
@@ -60,27 +71,34 @@ Beta = Annotated[
         "(graphfm-ob: per hidden layer)."
     ),
 ]
-Start = Annotated[Literal["fresh", "zero"], Setting("What a node's history begins as.")]
+Start = Annotated[Literal["fresh", "zero"], Setting("What a node's history begins as.", rare=True)]
 StartWithFeatures = Annotated[
-    Literal["fresh", "zero", "features"], Setting("What a node's history begins as.")
+    Literal["fresh", "zero", "features"], Setting("What a node's history begins as.", rare=True)
 ]
-WholeGradient = Annotated[bool, Setting("Do not scale the gradients of neighbours by beta.")]
+WholeGradient = Annotated[
+    bool, Setting("Do not scale the gradients of neighbours by beta.", rare=True)
+]
 CorrectLag = Annotated[
-    bool, Setting("Move a node's average along with the neighbours that it samples.")
+    bool, Setting("Move a node's average along with the neighbours that it samples.", rare=True)
 ]
 DropAverage = Annotated[
-    bool, Setting("Give the average the dropout that the neighbours behind it would have.")
+    bool,
+    Setting("Give the average the dropout that the neighbours behind it would have.", rare=True),
 ]
 Partial = Annotated[
     Literal["rescaled", "sum", "released"],
     Setting(
         "A batch sees some neighbours of a node outside it. rescaled: their sum stands for that of "
         "all. sum: it stays as it is. released: as in the paper's code (sum; in sage and pna the "
-        "seen ones count as all)."
+        "seen ones count as all).",
+        rare=True,
     ),
 ]
 Threshold = Annotated[
-    int, Setting("Update a neighbour only if it has more than this many neighbours in the batch.")
+    int,
+    Setting(
+        "Update a neighbour only if it has more than this many neighbours in the batch.", rare=True
+    ),
 ]
 SaintSubgraph = Annotated[
     Literal["node", "edge", "walk"],

@@ -32,6 +32,7 @@ class Setting:
 
     help: str
     most: int | None = None  # a larger value is refused as a typing mistake
+    rare: bool = False  # help lists the name alone, and --help-all the text
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,9 @@ class Settings(HiddenSettings):
 
 Init = Annotated[
     Literal["torch", "glorot"],
-    Setting("First weights of the layers: torch's own, or Glorot's with biases of zero."),
+    Setting(
+        "First weights of the layers: torch's own, or Glorot's with biases of zero.", rare=True
+    ),
 ]
 T = TypeVar("T")  # rows, or a function that reads them
 

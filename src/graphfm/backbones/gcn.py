@@ -24,7 +24,9 @@ class GCNSettings(Settings):
 
     diagonal: Annotated[
         float,
-        Setting("Factor of the matrix's diagonal that is added to the matrix (Cluster-GCN)."),
+        Setting(
+            "Factor of the matrix's diagonal that is added to the matrix (Cluster-GCN).", rare=True
+        ),
     ] = 0.0
     init: Init = "torch"
 

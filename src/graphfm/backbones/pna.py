@@ -38,14 +38,16 @@ class PNASettings(Settings):
         "amplification",
     )
     transform: Annotated[
-        bool, Setting("Apply a layer to the rows of each aggregator and scaler first.")
+        bool, Setting("Apply a layer to the rows of each aggregator and scaler first.", rare=True)
     ] = False
     separate: Annotated[
         bool,
-        Setting("With transform: one layer, with its own bias, per aggregator and scaler."),
+        Setting(
+            "With transform: one layer, with its own bias, per aggregator and scaler.", rare=True
+        ),
     ] = False
     jump: Annotated[
-        bool, Setting("Decode the rows of all layers side by side, not only the last.")
+        bool, Setting("Decode the rows of all layers side by side, not only the last.", rare=True)
     ] = False
 
     def __post_init__(self) -> None:

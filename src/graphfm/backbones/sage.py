@@ -22,11 +22,16 @@ class SAGESettings(Settings):
     """The settings of `SAGE`."""
 
     average_self: Annotated[
-        bool, Setting("Average a node's own row with its neighbours', with one matrix for all.")
+        bool,
+        Setting(
+            "Average a node's own row with its neighbours', with one matrix for all.", rare=True
+        ),
     ] = False
-    l2: Annotated[
+    unit_rows: Annotated[
         Literal["none", "outputs", "aggregates"],
-        Setting("Scale rows to length 1: the outputs of hidden layers, or the aggregates."),
+        Setting(
+            "Scale rows to length 1: the outputs of hidden layers, or the aggregates.", rare=True
+        ),
     ] = "none"
 
     def __post_init__(self) -> None:
@@ -39,9 +44,11 @@ class SAGELayer(GraphLayer):
 
     sums = joins = True
 
-    def __init__(self, in_width: int, out_width: int, *, l2: str = "none", **options: Any) -> None:
+    def __init__(
+        self, in_width: int, out_width: int, *, unit_rows: str = "none", **options: Any
+    ) -> None:
         super().__init__(in_width, in_width, out_width, **options)
-        self.l2 = l2
+        self.unit_rows = unit_rows
         neighbors = nn.Linear(in_width, out_width)
         root = nn.Linear(in_width, out_width, bias=False)
         self.weight = nn.Parameter(torch.cat([neighbors.weight, root.weight], dim=1).detach())
@@ -51,13 +58,13 @@ class SAGELayer(GraphLayer):
         return weighted_sum(h, block)
 
     def update(self, agg: Tensor, targets: Targets) -> Tensor:
-        if self.l2 == "aggregates":
+        if self.unit_rows == "aggregates":
             return self.combined(normalize(agg), targets)
         if targets.joined is not None:
             out = self.product(targets.joined, self.weight, self.bias, targets)
         else:
             out = self.combined(agg, targets)
-        return normalize(out) if self.l2 == "outputs" and self.activation else out
+        return normalize(out) if self.unit_rows == "outputs" and self.activation else out
 
     def combined(self, agg: Tensor, targets: Targets) -> Tensor:
         """The output from aggregate and own row, before any scaling to length 1."""
@@ -90,7 +97,7 @@ class SAGE(Backbone):
     ) -> None:
         self.average_self = settings.average_self
         kind = AveragingLayer if settings.average_self else SAGELayer
-        layers = stack(partial(kind, l2=settings.l2), in_width, out_width, settings)
+        layers = stack(partial(kind, unit_rows=settings.unit_rows), in_width, out_width, settings)
         super().__init__(nn.Identity(), layers, nn.Identity())
 
     def adjacency(self, graph: Graph) -> Adjacency:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from graphfm.cli.help import MORE
 from graphfm.cli.shared_options import completion
 from graphfm.errors import InputError
 from graphfm.options import Option
@@ -107,7 +108,7 @@ def _parameter(option: TrainOption) -> inspect.Parameter:
         f"{name}/--no-{name[2:]}" if is_flag else name,
         help=option.help,
         metavar=None if is_flag else f"{value}[,{value}]" if kind.many else value,
-        rich_help_panel=f"{option.panel} options",
+        rich_help_panel=MORE if option.first.about.rare else f"{option.panel} options",
         show_default=option.default,
         autocompletion=completion(_choices(option)),
     )

@@ -48,10 +48,14 @@ class Training:
     ] = "fp32"
     fill_histories: Annotated[
         bool,
-        Setting("Compute all histories exactly before the first step, as the paper's code does."),
+        Setting(
+            "Compute all histories exactly before the first step, as the paper's code does.",
+            rare=True,
+        ),
     ] = False
     refresh_histories: Annotated[
-        bool, Setting("Rewrite all histories at each evaluation, as the paper's code does.")
+        bool,
+        Setting("Rewrite all histories at each evaluation, as the paper's code does.", rare=True),
     ] = False
     staleness_every: Annotated[
         int, Setting("Epochs between measurements of the histories' staleness; 0 is never.")

@@ -74,7 +74,8 @@ def test_hidden_rows_have_length_one(make_graph, average_self):
     graph = make_graph()
     options = {"layers": 2, "hidden": 8, "average_self": average_self}
     plain, scaled = (
-        make_backbone("sage", graph.num_features, 4, l2=l2, **options) for l2 in ("none", "outputs")
+        make_backbone("sage", graph.num_features, 4, unit_rows=unit_rows, **options)
+        for unit_rows in ("none", "outputs")
     )
     scaled.load_state_dict(plain.state_dict())
     seen = []
@@ -93,7 +94,7 @@ def test_hidden_rows_have_length_one(make_graph, average_self):
 def test_aggregates_have_length_one(make_graph):
     """As the released code's --norm: the mean is scaled before it is multiplied."""
     graph = make_graph()
-    backbone = make_backbone("sage", graph.num_features, 4, layers=1, l2="aggregates")
+    backbone = make_backbone("sage", graph.num_features, 4, layers=1, unit_rows="aggregates")
     (layer,), block = backbone.layers, backbone.adjacency(graph).full_block()
     mean = normalize(layer.aggregate(graph.x, block))
     want = torch.cat([mean, graph.x], dim=1) @ layer.weight.t() + layer.bias
@@ -101,7 +102,7 @@ def test_aggregates_have_length_one(make_graph):
 
 
 @pytest.mark.parametrize("method", ["full", "graphsage", "graphfm-ib", "gas", "graphfm-ob"])
-@pytest.mark.parametrize("options", [{"average_self": True}, {"l2": "outputs"}], ids=str)
+@pytest.mark.parametrize("options", [{"average_self": True}, {"unit_rows": "outputs"}], ids=str)
 def test_they_train_by_any_method(make_graph, method, options):
     result = train(make_graph(), backbone="sage", method=method, hidden=8, epochs=2, **options)
     assert 0 <= result.score.val <= 1

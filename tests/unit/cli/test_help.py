@@ -68,7 +68,7 @@ def test_version():
 def help_texts() -> dict[str, str]:
     """What the help of train says of each option, by name."""
     found, name = {}, None
-    for line in graphfm("train", "--help").out.splitlines():
+    for line in graphfm("train", "--help-all").out.splitlines():
         if option := re.match(r"  (?:-\w, )?--(?:\[no-\])?([a-z-]+)", line):
             name = option[1].replace("-", "_")
         if name is not None:
@@ -132,7 +132,7 @@ def test_the_options_of_train_are_the_declared_settings():
     declared |= options_in(Training).keys()
     others = {
         "dataset", "method", "backbone", "device", "out", "recipe", "resume", "checkpoint_every",
-        "explain", "json", "quiet", "verbose", "help",
+        "explain", "json", "quiet", "verbose", "help", "help_all",
     }  # fmt: skip
     assert help_texts().keys() == declared | others
 
@@ -151,7 +151,7 @@ def test_help_fits_80_columns_with_the_common_options_first(monkeypatch, columns
     panels = [line for line in lines if re.fullmatch(r"\w[\w ]*:", line)]
     assert panels == [
         "Common options:", "Network options:", "Method options:", "Training options:",
-        "Run options:", "Options:",
+        "Run options:", "More options:", "Options:",
     ]  # fmt: skip
     common = lines[lines.index(panels[0]) : lines.index(panels[1])]
     names = [line.split()[0] for line in common if line.startswith("  --")]
@@ -160,6 +160,17 @@ def test_help_fits_80_columns_with_the_common_options_first(monkeypatch, columns
         "--batch-size", "--device", "--out",
     ]  # fmt: skip
     assert len(lines) < 180
+    more = " ".join(lines[lines.index("More options:") : lines.index("Options:")])
+    shown = set(re.findall(r"--(?:\[no-\])?([a-z-]+)", " ".join(lines)))
+    assert "--[no-]fill-histories, " in more
+    assert {name.replace("_", "-") for name in help_texts()} <= shown
+
+
+def test_every_command_explains_all_of_its_options_on_request():
+    for command in ("train", "compare"):
+        text = graphfm(command, "--help-all").out
+        assert "They are explained by" not in text
+        assert "Update a neighbour only if it has more than this many" in " ".join(text.split())
 
 
 def test_no_command_shows_the_help():

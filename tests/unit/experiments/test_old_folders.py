@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from graphfm.experiments.compare.sweep import own_settings
 from graphfm.experiments.outcome import FINISHED, Outcome
 from graphfm.experiments.reproduce import ReproductionPlan, reproduce
 from graphfm.experiments.reproduce.report import paper_table
+from graphfm.recipes import recipes
+from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
 
 OLD = Path(__file__).parent / "old_folders"
@@ -79,8 +82,17 @@ def reproduce_plan(seeds: int) -> ReproductionPlan:
     )  # fmt: skip
 
 
-def test_an_old_reproduction_is_read_and_continued(old):
+def test_an_old_reproduction_is_read_and_continued(old, monkeypatch):
+    """As long as its recipes are the same: here they are those of its own time."""
     path, runner = old("reproduce"), Runner()
+    lines = (path / "cells.jsonl").read_text().splitlines()
+    cells = [json.loads(line) for line in lines]
+    runs = {cell["cell"].split(",")[0]: Run.from_json(cell["run"]) for cell in cells}
+    today = recipes()
+    then = {
+        name: replace(today[name], run=replace(run, dataset="flickr")) for name, run in runs.items()
+    }
+    monkeypatch.setattr("graphfm.experiments.reproduce.plan.recipes", lambda: then)
     outcomes = reproduce(reproduce_plan(1), path, run_cell=runner)
     assert runner.ran == []
     ours = [record["ours"] for record in paper_table(reproduce_plan(1), outcomes).records]
@@ -88,6 +100,14 @@ def test_an_old_reproduction_is_read_and_continued(old):
     reproduce(reproduce_plan(2), path, run_cell=runner)
     assert len(runner.ran) == 3
     assert all(label.endswith("seed 1") for label in runner.ran)
+
+
+def test_recipes_that_have_changed_run_again_and_old_results_stay(old):
+    path, runner = old("reproduce"), Runner()
+    before = (path / "cells.jsonl").read_text()
+    reproduce(reproduce_plan(1), path, run_cell=runner)
+    assert len(runner.ran) == 3
+    assert (path / "cells.jsonl").read_text().startswith(before)
 
 
 def test_cells_of_an_old_comparison_are_known_by_what_their_lists_meant(old):

@@ -126,10 +126,12 @@ class Plan:
         }
 
     def defaults(self) -> dict[str, Any]:
-        """What a folder means that does not mention a training setting: the default of today."""
+        """What a folder means that does not mention a setting: the default of today."""
         training = asdict(Training())
         del training["seed"]
-        return {"training": training}
+        options = self.shared.named_backbone.options.items()
+        network = {name: option.default for name, option in options if option.has_default}
+        return {"training": training, "network": network}
 
     def asked(self) -> dict[str, Any]:
         """What may change from one start to the next."""
