@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -35,7 +36,7 @@ class TextColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
             bounds = self._offsets[start : start + AT_ONCE + 1].tolist()
-            for first, last in zip(bounds, bounds[1:], strict=False):
+            for first, last in pairwise(bounds):
                 yield self._read(first, last)
 
     def _read(self, first: int, last: int) -> str:

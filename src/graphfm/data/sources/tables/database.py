@@ -131,6 +131,18 @@ class Database:
             columns: dict[str, Any] = self._connection.execute(sql, list(values)).fetchnumpy()
             return columns
 
+    def insert(self, statement: str, columns: dict[str, Any]) -> None:
+        """Run CREATE TABLE or INSERT with rows that are in memory."""
+        with self._explained():
+            self._connection.register("given", columns)
+            listed = ", ".join(
+                f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if values.dtype == object
+                else quoted(name)
+                for name, values in columns.items()
+            )  # fmt: skip
+            self._connection.execute(f"{statement} SELECT {listed} FROM given")
+            self._connection.unregister("given")
+
     def pieces(self, what: str, table: str, at_once: int = ROWS_AT_ONCE) -> Iterator[Any]:
         """Yield first row, last row and columns of a table by ranges of row numbers."""
         total = int(self.one(f"SELECT count(*) FROM {table}")[0])

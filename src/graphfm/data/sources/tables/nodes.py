@@ -47,7 +47,9 @@ def _or_missing(name: str, kind: str, missing: Sequence[str]) -> str:
     if not missing or kind.endswith("]"):
         return quoted(name)
     listed = ", ".join(literal(text) for text in missing)
-    return f"CASE WHEN CAST({quoted(name)} AS VARCHAR) IN ({listed}) THEN NULL ELSE {quoted(name)} END"
+    return (
+        f"CASE WHEN CAST({quoted(name)} AS VARCHAR) IN ({listed}) THEN NULL ELSE {quoted(name)} END"
+    )
 
 
 def read_nodes(
