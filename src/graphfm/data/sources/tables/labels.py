@@ -71,7 +71,7 @@ def _classes(db: Database, nodes: NodeTable, source: str) -> list[str]:
         f"LIMIT {MOST_CLASSES + 1}"
     )
     found = [str(row[0]) for row in rows]
-    if not found or len(found) > MOST_CLASSES:
+    if (not found and nodes.classes is None) or len(found) > MOST_CLASSES:
         raise InputError(
             f"the label {nodes.label!r} has {'no' if not found else f'over {MOST_CLASSES:,}'} "
             f"values; expected 1 to {MOST_CLASSES:,} classes; numbers that are no classes cannot "
