@@ -18,6 +18,7 @@ from graphfm.errors import InputError
 Array = np.ndarray[Any, Any]
 LEAST, MOST = 1e-30, 1e30  # weights that a graph may have
 PAIRS_AT_ONCE = 1 << 20
+NUMBER = "TRY_CAST(w AS DOUBLE)"
 
 
 def read_edges(
@@ -27,7 +28,8 @@ def read_edges(
     for name in filter(None, (edges.source, edges.target, edges.weight)):
         check_column(name, list(columns), "edges")
     source, target = (f"CAST({quoted(name)} AS {kind})" for name in (edges.source, edges.target))
-    weight = f", TRY_CAST({quoted(edges.weight)} AS DOUBLE) AS w" if edges.weight else ""
+    # not a number yet: DuckDB would let its reader of CSV convert it, which knows no TRY_CAST
+    weight = f", {quoted(edges.weight)} AS w" if edges.weight else ""
     made = "VIEW" if relation.startswith("read_parquet") else "TABLE"
     db.run(f"CREATE {made} edge AS SELECT {source} AS s, {target} AS t{weight} FROM {relation}")
 
@@ -43,7 +45,7 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
         refuse(request, "missing-ids", f"{empty:,} of {rows:,} edges have no source or no target")
     bad = 0
     if weighted:
-        fits = f"w >= {LEAST} AND w <= {MOST}"
+        fits = f"{NUMBER} >= {LEAST} AND {NUMBER} <= {MOST}"
         bad = int(db.one(f"SELECT count(*) FILTER (NOT coalesce({fits}, false)) FROM edge")[0])
     if bad:
         refuse(
@@ -52,13 +54,13 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
             f"{LEAST} to {MOST}",
         )  # fmt: skip
     added = add_unknown(db) if request.add_unknown or not request.nodes.files else 0
-    more, kept = (", w", f" AND {fits}") if weighted else ("", "")
+    more, kept = (f", {NUMBER} AS w", f" AND {fits}") if weighted else ("", "")
     db.run(
         f"CREATE TABLE half AS SELECT n.rowid::INTEGER AS s, e.t{more} FROM edge e LEFT JOIN "
         f"node n ON e.s = n.id WHERE e.s IS NOT NULL AND e.t IS NOT NULL{kept}"
     )
     db.run(
-        f"CREATE TABLE pair AS SELECT h.s, n.rowid::INTEGER AS t{more} FROM half h LEFT JOIN "
+        f"CREATE TABLE pair AS SELECT h.s, n.rowid::INTEGER AS t{', w' if weighted else ''} FROM half h LEFT JOIN "
         "node n ON h.t = n.id"
     )
     db.run("DROP TABLE half")

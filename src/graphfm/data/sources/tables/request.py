@@ -126,6 +126,8 @@ def _request(content: Mapping[str, Any], folder: Path) -> Request:
     nodes = dict(_table(content.get("nodes", {}), NodeTable, "nodes", folder))
     if isinstance(nodes.get("split"), dict):
         split = nodes["split"]
+        if not {"train", "val"} <= set(split):
+            raise InputError("nodes.split has no train or no val; expected the share of each")
         nodes["split"] = Split(**_checked(split, Split, "nodes.split"))
     features = nodes.get("features", {})
     if not all(isinstance(name, str) for name in features.values()):
