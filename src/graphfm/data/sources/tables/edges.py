@@ -60,8 +60,8 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
         f"node n ON e.s = n.id WHERE e.s IS NOT NULL AND e.t IS NOT NULL{kept}"
     )
     db.run(
-        f"CREATE TABLE pair AS SELECT h.s, n.rowid::INTEGER AS t{', w' if weighted else ''} FROM half h LEFT JOIN "
-        "node n ON h.t = n.id"
+        "CREATE TABLE pair AS SELECT h.* EXCLUDE (t), n.rowid::INTEGER AS t FROM half h "
+        "LEFT JOIN node n ON h.t = n.id"
     )
     db.run("DROP TABLE half")
     unknown = int(db.one("SELECT count(*) FILTER (s IS NULL OR t IS NULL) FROM pair")[0])
