@@ -166,7 +166,8 @@ class Database:
             separator = delimiter or ("\t" if tabs else ",")
             sql = (
                 f"read_csv({listed}, header = true, all_varchar = true, quote = '\"', "
-                f"escape = '\"', delim = {literal(separator)}, strict_mode = true, sample_size = 1000)"
+                f"escape = '\"', delim = {literal(separator)}, strict_mode = true, "
+                "sample_size = 1000)"
             )
         elif kind == "json":
             sql = f"read_json({listed}, format = 'newline_delimited')"
