@@ -15,7 +15,8 @@ from graphfm.errors import InputError
 from tests.unit.cli.commands import graphfm, other_graph, refused, tree
 
 pytestmark = pytest.mark.usefixtures("here")
-PAGE = (Path(__file__).parents[3] / "docs/your-graph.md").read_text()
+ROOT = Path(__file__).parents[3]
+PAGE, README = (ROOT / "docs/your-graph.md").read_text(), (ROOT / "README.md").read_text()
 
 
 @pytest.fixture
@@ -24,7 +25,8 @@ def tables(here) -> list[list[str]]:
     for name, content in re.findall(r"```csv (\S+)\n(.*?)```", PAGE, re.DOTALL):
         (here / name).write_text(content)
     (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    return [shlex.split(line)[1:] for line in commands.splitlines()]
+    assert commands in README
+    return [shlex.split(line)[1:] for line in commands.replace("\\\n", " ").splitlines()]
 
 
 def test_the_page_leads_from_tables_to_predictions_in_five_commands(tables, here):
