@@ -75,6 +75,15 @@ def test_the_report_says_what_was_found(tables, here):
     refused(graphfm(*tables[0]), "accounts exists already")
 
 
+def test_folders_above_the_new_one_are_made_and_unmade(tables, here):
+    words = ["import", "edges.csv", "--source", "payer", "--out", "graphs/deep/mine", "-q"]
+    refused(graphfm(*words), "no column 'target'")
+    assert not (here / "graphs").exists()
+    assert graphfm(*words, "--target", "payee").code == 0
+    assert [path.name for path in (here / "graphs/deep").iterdir()] == ["mine"]
+    refused(graphfm(*words[:-2], "edges.csv/mine", "-q"), "cannot make edges.csv")
+
+
 def test_columns_that_are_not_used_are_named(tables, here):
     ended = graphfm("import", "edges.csv", "--source", "payer", "--target", "payee", "--nodes",
                     "nodes.csv", "--id", "account", "--out", "g")  # fmt: skip

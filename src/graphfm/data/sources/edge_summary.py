@@ -21,7 +21,7 @@ def edge_summary(graph: Graph) -> dict[str, Any]:
     """
     n, y = graph.num_nodes, None if graph.multi_label else graph.y.numpy()
     loops = duplicates = alike = known = 0
-    forward = backward = np.uint64(0)
+    forward = backward = 0
     touched = graph.degree.numpy() > 0
     indptr = graph.indptr.numpy()
     for start, end in ranges(graph.indptr, n, CHUNK_EDGES):
@@ -40,7 +40,7 @@ def edge_summary(graph: Graph) -> dict[str, Any]:
             known += int(both.sum())
             alike += int((both & (one == other)).sum())
     return {
-        "undirected": bool(forward == backward),
+        "undirected": (forward - backward) % (1 << 64) == 0,
         "self_loops": loops,
         "duplicate_edges": duplicates,
         "isolated_nodes": int((~touched).sum()),
@@ -48,9 +48,9 @@ def edge_summary(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _hashed(keys: Any) -> Any:
+def _hashed(keys: Any) -> int:
     """The sum of the hashes of some numbers (splitmix64), which no order changes."""
     mixed = keys.astype(np.uint64) + STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    return np.add.reduce(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
+    return int(np.add.reduce(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from graphfm.data.sources.tables.labels import read_labels, read_split
 from graphfm.data.sources.tables.nodes import count_nodes, id_type, read_nodes, write_ids
 from graphfm.data.sources.tables.request import Request
 from graphfm.errors import InputError
-from graphfm.files import check_room, make_folder, sole_user
+from graphfm.files import check_room, folder_for, sole_user
 
 MEMORY = 2_000_000_000
 
@@ -36,11 +36,8 @@ def building(out: Path) -> Iterator[Path]:
     """
     if out.exists() or out.is_symlink():
         raise InputError(f"{out} exists already; choose another --out, or remove it")
-    if not out.name or not out.parent.is_dir():
-        raise InputError(f"cannot make {out}: there is no folder {out.parent}; create it first")
-    unfinished = out.with_name(f".{out.name}.unfinished")
-    make_folder(unfinished)
-    with sole_user(unfinished):
+    unfinished = out.parent / f".{out.name}.unfinished"
+    with _made(unfinished), sole_user(unfinished):
         try:
             for path in unfinished.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -48,6 +45,17 @@ def building(out: Path) -> Iterator[Path]:
             os.rename(unfinished, out)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder and its parents; parents that stay empty are removed at the end."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(folder_for(folder))
+        except OSError as error:
+            raise InputError(f"cannot make {folder.parent}: {error.strerror or error}") from None
+        yield
 
 
 def import_tables(
