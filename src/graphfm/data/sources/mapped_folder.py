@@ -128,8 +128,9 @@ def _optional_shapes(record: Mapping[str, Any]) -> dict[str, list[int]]:
 
 
 def stored_bytes(record: Mapping[str, Any]) -> int:
-    """Total size of the arrays of a graph."""
-    arrays = (array for name, array in record["arrays"].items() if name in TYPES)
+    """Total size of the arrays of a graph, without ids, which stay on disk."""
+    ids = ("ids", "id_offsets", "id_bytes")
+    arrays = (record["arrays"][name] for name in _present(record) if name not in ids)
     return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
 
 
