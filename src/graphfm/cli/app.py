@@ -14,6 +14,7 @@ from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare_command
 from graphfm.cli.datasets import datasets
 from graphfm.cli.help import Command, with_verbosity
+from graphfm.cli.import_tables import export, import_command
 from graphfm.cli.info import info
 from graphfm.cli.listing import backbones, methods
 from graphfm.cli.options import own_code, own_codes
@@ -29,7 +30,8 @@ from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
 COMMANDS = (
-    evaluate, predict, reproduce, recipes, staleness_command(), bench, methods, backbones, info,
+    import_command, export, evaluate, predict, reproduce, recipes, staleness_command(), bench,
+    methods, backbones, info,
 )  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
 

@@ -21,7 +21,9 @@ def info(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="A name or a FILE.npz.", autocompletion=completion(DATASETS)
+            metavar="DATASET",
+            help="A name, a FILE.npz or a FOLDER.",
+            autocompletion=completion(DATASETS),
         ),
     ],
     json: Json = False,

@@ -54,7 +54,7 @@ class Graph:
     val_mask: Tensor
     test_mask: Tensor
     edge_weight: Tensor | None = None  # [num_edges] float32, in the order of `indices`
-    node_names: tuple[str, ...] | None = None
+    node_names: Sequence[str] | None = None  # or ids; read from a file where they are used
     class_names: tuple[str, ...] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)  # provenance; JSON values only
     trusted: InitVar[bool] = False  # skip the checks, which would read all of a mapped graph

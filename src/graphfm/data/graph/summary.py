@@ -7,16 +7,14 @@ import torch
 from graphfm.data.graph import SPLITS, Graph
 
 SHOWN_CLASSES = 5
+OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes")
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
 
 
 def summarize(graph: Graph) -> dict[str, Any]:
     """Return sizes, degrees, irregularities, homophily, class shares and splits of a graph."""
-    source, target = graph.edge_index
-    n = graph.num_nodes
-    keys, reversed_keys = target * n + source, source * n + target
-    distinct = torch.unique(keys)
-    degree = graph.degree
+    n, degree = graph.num_nodes, graph.degree
+    edges = _known_edges(graph) or _edges(graph)
     shares = class_shares(graph)
     return {
         "nodes": n,
@@ -24,19 +22,37 @@ def summarize(graph: Graph) -> dict[str, Any]:
         "features": graph.num_features,
         "classes": graph.num_classes,
         "multi_label": graph.multi_label,
-        "undirected": torch.equal(distinct, torch.unique(reversed_keys)),
-        "self_loops": int((source == target).sum()),
-        "duplicate_edges": graph.num_edges - distinct.numel(),
-        "isolated_nodes": int(((degree == 0) & (torch.bincount(source, minlength=n) == 0)).sum()),
+        **{key: edges[key] for key in OF_EDGES},
         "degree_mean": float(degree.float().mean()),
         "degree_median": int(degree.median()),
         "degree_max": int(degree.max()),
-        "homophily": homophily(graph),
+        "homophily": edges["homophily"],
         "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
         "unlabelled": int((graph.y.reshape(n, -1)[:, 0] < 0).sum()),
         "largest_classes": shares[:SHOWN_CLASSES],
         "label_warning": None if graph.multi_label else label_warning(shares),
         "graph_bytes": graph.num_bytes,
+    }
+
+
+def _known_edges(graph: Graph) -> dict[str, Any] | None:
+    """What a folder keeps of its edges, so that nobody has to read them all; None if damaged."""
+    kept = graph.meta.get("edge_summary")
+    fits = isinstance(kept, dict) and all(key in kept for key in (*OF_EDGES, "homophily"))
+    return kept if fits else None
+
+
+def _edges(graph: Graph) -> dict[str, Any]:
+    source, target = graph.edge_index
+    n, unused = graph.num_nodes, graph.degree == 0
+    keys, reversed_keys = target * n + source, source * n + target
+    distinct = torch.unique(keys)
+    return {
+        "undirected": torch.equal(distinct, torch.unique(reversed_keys)),
+        "self_loops": int((source == target).sum()),
+        "duplicate_edges": graph.num_edges - distinct.numel(),
+        "isolated_nodes": int((unused & (torch.bincount(source, minlength=n) == 0)).sum()),
+        "homophily": homophily(graph),
     }
 
 
