@@ -21,7 +21,7 @@ def info(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="A name or a FILE.npz.", autocompletion=completion(DATASETS)
+            metavar="DATASET", help="A name or a path.", autocompletion=completion(DATASETS)
         ),
     ],
     json: Json = False,

@@ -1,4 +1,4 @@
-"""Loads graphs by name: the packaged one, those of the paper, synthetic ones, `.npz` files."""
+"""Loads graphs by name (packaged, of the paper, synthetic), and from files and folders."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import fetched_size, load_fetched
+from graphfm.data.sources.foreign import FORMATS, kind_of, read_foreign
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError, did_you_mean
 
@@ -33,7 +34,9 @@ def load(
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
 ) -> Graph:
-    """Load a graph by name (`graphfm datasets` lists the names) or from an `.npz` file.
+    """Load a graph by name (`graphfm datasets` lists the names) or from a file or folder.
+
+    `docs/formats.md` lists the formats.
 
     A synthetic graph can be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
     The paper's datasets are read from `root`, $GRAPHFM_DATA or the user's cache folder, where
@@ -59,18 +62,29 @@ def _load(
     if name == "debian":
         with as_file(files("graphfm.data") / "debian.npz") as path:
             return Graph.from_npz(path)
+    if str(name) and (kind := kind_of(Path(name))):
+        return read_foreign(kind, Path(name))
     if not str(name).endswith(".npz") and Path(name).exists() and str(name):
         raise InputError(
-            f"{name} is not an .npz file; convert it to one (docs/npz.md shows how), or build a "
-            "Graph in Python with Graph.from_edges and save it"
+            f"{name} is not a graph that is recognised; expected {FORMATS} (docs/formats.md), or "
+            "build a Graph in Python (Graph.from_dataframe reads tables) and save it"
         )
     if not str(name).endswith(".npz"):
         names = ", ".join(DATASETS)
         near = did_you_mean(str(name), DATASETS)
         raise InputError(
-            f"unknown dataset {str(name)!r}; choose one of {names}, or a FILE.npz{near}"
+            f"unknown dataset {str(name)!r}; choose one of {names}, or a file or folder{near}"
         )
     return Graph.from_npz(name)
+
+
+def path_of(name: str) -> Path | None:
+    """The path that a dataset names, made absolute; None if it is the name of a dataset."""
+    base = name.partition(":")[0]
+    if base in ("synthetic", "debian") or base in CATALOG or not name:
+        return None
+    path = Path(name)
+    return path.resolve() if name.endswith(".npz") or kind_of(path) else None
 
 
 def known_size(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from graphfm.data.graph import networkx_graph, pyg_data, sparse_matrix, tables
+from graphfm.data.graph.node_features import node_features
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
@@ -90,6 +92,15 @@ class Doors:
         class_names; a warning names everything else.
         """
         return cls.from_edges(**pyg_data.arguments(data), keep_order=True)
+
+    def with_node_features(self, kind: str, *, width: int = 64, seed: int = 0) -> Graph:
+        """Return the same graph with features made from its edges, in place of any it has.
+
+        "degree" encodes in- and out-degree; "random" makes a position of each node: `width` random
+        numbers, averaged over its neighbours, so that near nodes are alike.
+        """
+        graph = cast("Graph", self)
+        return replace(graph, x=node_features(graph, kind, width, seed))
 
     def to_pyg(self) -> Any:
         """Return a PyG `Data`; edges of a graph `from_pyg` are in the order in which they were."""
