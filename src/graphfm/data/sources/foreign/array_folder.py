@@ -75,7 +75,7 @@ def _as_labels(labels: Array) -> Array:
         return labels
     labels = labels.reshape(-1)
     missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
-    classes = not missing.all() and bool((labels[~missing] % 1 == 0).all())
+    classes = not missing.all() and bool((np.floor(labels[~missing]) == labels[~missing]).all())
     return np.where(missing, -1, labels) if classes else labels
 
 

@@ -110,9 +110,11 @@ def rows(stream: IO[bytes], comments: bytes, num_columns: int | None = None) -> 
 
 def as_ids(values: Array, first: int, most: int = 1 << 53) -> Array:
     """Return node ids as int64, counted from 0; the file counts them from `first` to `most`."""
-    if values.size and not ((values >= first) & (values <= most) & (values % 1 == 0)).all():
-        wrong = values[~((values >= first) & (values <= most) & (values % 1 == 0))][0]
-        raise InputError(f"it holds node id {wrong:.17g}; expected whole numbers {first} to {most}")
+    wrong = values[(values < first) | (values > most) | (np.floor(values) != values)]
+    if wrong.size:
+        raise InputError(
+            f"it holds node id {wrong[0]:.17g}; expected whole numbers {first} to {most}"
+        )
     return values.astype(np.int64) - first
 
 

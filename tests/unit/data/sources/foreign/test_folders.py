@@ -113,6 +113,7 @@ WRONG = {
     "fractions": ({"edge_index": np.zeros((2, 3))}, "the array holds float64 values"),
     "id": ({"edge_index": np.array([[0, 7], [1, 1]])}, "node id 7; expected 0 to 2"),
     "labels": ({"node_label_19": np.zeros(4)}, r"y has shape \(4,\); expected \[3\]"),
+    "endless": ({"node_label_19": np.array([0, 1, np.inf])}, "not whole numbers"),
     "objects": ({"node_feat": np.array([[None]])}, "holds Python objects"),
     "far": (
         {"edge_index": np.array([[0, 2**30]]), "node_feat": None, "node_label_19": None,
@@ -142,6 +143,5 @@ def test_a_run_remembers_where_its_graph_is(tmp_path, monkeypatch):
     write_arrays(tmp_path / "g")
     assert path_of("g") == tmp_path / "g"
     assert path_of("there.mtx") == tmp_path / "there.mtx"
-    assert (
-        path_of("debian") is path_of("synthetic:small") is path_of("arxiv") is path_of("") is None
-    )
+    for name in ("debian", "synthetic:small", "arxiv", ""):
+        assert path_of(name) is None

@@ -107,6 +107,7 @@ WRONG = {
     "negative.txt": ("0 -1\n", "it holds node id -1; expected whole numbers 0"),
     "fraction.txt": ("0 1.5\n", "it holds node id 1.5"),
     "huge.txt": ("0 1e300\n", r"it holds node id 1.*e\+300"),
+    "endless.txt": ("0 1e400\n", "it holds node id inf"),
     "glued.txt": ("0 1-2\n", "not a number"),
     "signs.txt": ("0 --1\n", "not a number"),
     "nul.txt": ("0 1\x00\n", r"it holds b'\\x00'"),
