@@ -94,19 +94,20 @@ def node_arguments(table: Table, columns: NodeColumns) -> dict[str, Any]:
     found: dict[str, Any] = {"x": None}
     if columns.label is not None:
         found |= named_classes(f"nodes[{columns.label!r}]", table[columns.label])
+    used = {columns.id, columns.label, columns.split}
     if columns.split is not None:
         found |= _masks(table[columns.split], columns.split)
     else:
         masks = {name: as_matrix(name, table[name]) for name in MASKS if name in table.names}
         found |= {name: mask for name, mask in masks.items() if mask.any()}
-    taken = {columns.id, columns.label, columns.split, *MASKS}
+        used |= {*masks}
     features = columns.features
     if features is None:
-        left = [name for name in table.names if name not in taken]
+        left = [name for name in table.names if name not in used | {*MASKS}]
         features = tuple(name for name in left if holds_numbers(table[name]))
     if features:
         found["x"] = _joined(table, features)
-    table.warn_unused({*taken, *features}, "encode them as numbers to use them as features")
+    table.warn_unused(used | {*features}, "encode them as numbers to use them as features")
     return found
 
 

@@ -99,11 +99,13 @@ def test_types_and_attributes_of_edges_are_kept(caplog):
     assert "edge types are numbered: 0 x, 1 y" in caplog.text
 
 
-def test_columns_of_masks_are_a_split_and_never_features():
+def test_columns_of_masks_are_a_split_and_never_features(caplog):
     nodes = {"iban": ["a", "b", "c"], "fraud": [0, 1, 0], "train_mask": [True, False, False]}
     graph = make(nodes={**nodes, "test_mask": [False] * 3}, split=None)
     assert graph.train_mask.tolist() == [True, False, False]
     assert graph.num_features == 0
+    make(nodes={**NODES, "train_mask": [True, False, False]})
+    assert "the table of nodes: not used: train_mask" in caplog.text
 
 
 def test_missing_values_of_pandas_are_seen():
