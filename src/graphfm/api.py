@@ -60,7 +60,7 @@ def train(
     checkpoint_every: str = "auto",
     **options: Any,
 ) -> Result:
-    """Train on a graph, a dataset's name or an `.npz` file.
+    """Train on a graph, a dataset's name, a file or a folder.
 
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
     `method` is a name, "package.module:function", a function that returns a `Method` (its
@@ -72,7 +72,7 @@ def train(
     if not isinstance(graph, Graph | str | Path):
         raise InputError(
             f"cannot train on a {type(graph).__name__}; expected a Graph (Graph.from_pyg takes a "
-            "PyG Data), the name of a dataset or an .npz file"
+            "PyG Data), the name of a dataset, a file or a folder"
         )
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     what: dict[str, Any] = {"method": method, "backbone": backbone, "device": device}

@@ -34,6 +34,7 @@ from graphfm.runs.run import Run, build
 from graphfm.training.loop import fit
 from graphfm.training.progress import Progress
 from tests.fuzz import tables
+from tests.fuzz.foreign import FOREIGN, read_foreign_graph
 from tests.reliability.runs import StopAfter, as_bytes
 from tests.unit.data.conftest import FORMS, WRITERS, make_example, zipped
 
@@ -225,4 +226,5 @@ READERS = {
     "caches": Reader(make_caches, read_caches),
     "tables": Reader(tables.make_texts, tables.read_tables),
     "parquet": Reader(tables.make_parquet, tables.read_tables),
+    **{kind: Reader(make, read_foreign_graph) for kind, make in FOREIGN.items()},
 }

@@ -21,9 +21,7 @@ def info(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET",
-            help="A name, a FILE.npz or a FOLDER.",
-            autocompletion=completion(DATASETS),
+            metavar="DATASET", help="A name or a path.", autocompletion=completion(DATASETS)
         ),
     ],
     json: Json = False,

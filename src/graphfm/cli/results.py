@@ -25,9 +25,7 @@ from graphfm.runs.run import pick_device
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[
     str | None,
-    option(
-        "Another graph with the same features: a name, FILE.npz or FOLDER.", "NAME", names=DATASETS
-    ),
+    option("Another graph with the same features: a name or a path.", "NAME", names=DATASETS),
 ]
 Backbone = Annotated[
     str | None,

@@ -44,7 +44,7 @@ def completion(names: Iterable[str], *, many: bool = False) -> Callable[[str], l
 
 
 DATASET = option(
-    "A name that 'graphfm datasets' lists, a FILE.npz, or a FOLDER of 'graphfm import'.",
+    "A name that 'graphfm datasets' lists, or a path.",
     "NAME",
     default="debian",
     names=DATASETS,

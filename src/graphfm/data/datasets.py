@@ -1,4 +1,4 @@
-"""Loads graphs by name: packaged, of the paper, synthetic, `.npz` files, imported folders."""
+"""Loads graphs by name (packaged, of the paper, synthetic), and from files and folders."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import fetched_size, folder_size, load_fetched
+from graphfm.data.sources.foreign import FORMATS, kind_of, read_foreign
 from graphfm.data.sources.mapped_folder import open_graph
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError, did_you_mean
@@ -39,7 +40,9 @@ def load(
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
 ) -> Graph:
-    """Load a graph by name (`graphfm datasets` lists the names), from an `.npz` file or a folder.
+    """Load a graph by name (`graphfm datasets` lists the names) or from a file or folder.
+
+    `docs/formats.md` lists the formats.
 
     A synthetic graph can be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
     The paper's datasets are read from `root`, $GRAPHFM_DATA or the user's cache folder, where
@@ -67,17 +70,18 @@ def _load(
             return Graph.from_npz(path)
     if is_folder(name):
         return open_graph(Path(name))
+    if str(name) and (kind := kind_of(Path(name))):
+        return read_foreign(kind, Path(name))
     if not str(name).endswith(".npz") and Path(name).exists() and str(name):
         raise InputError(
-            f"{name} is neither an .npz file nor a folder that 'graphfm import' made; import it "
-            "(docs/your-graph.md shows how), or build a Graph in Python with Graph.from_edges"
+            f"{name} is not a graph that is recognised; expected {FORMATS} (docs/formats.md), or a "
+            "folder of 'graphfm import', which reads tables (docs/your-graph.md)"
         )
     if not str(name).endswith(".npz"):
         names = ", ".join(DATASETS)
         near = did_you_mean(str(name), DATASETS)
         raise InputError(
-            f"unknown dataset {str(name)!r}; choose one of {names}, a FILE.npz, or a folder that "
-            f"'graphfm import' made{near}"
+            f"unknown dataset {str(name)!r}; choose one of {names}, or a file or folder{near}"
         )
     return _from_npz(Path(name))
 
@@ -87,11 +91,6 @@ def is_folder(name: str | Path) -> bool:
     return bool(str(name)) and Path(name, "graph.json").exists()
 
 
-def is_path(name: str) -> bool:
-    """True if a dataset is a file or a folder, whose path a run keeps."""
-    return name.endswith(".npz") or is_folder(name)
-
-
 def _from_npz(path: Path) -> Graph:
     if path.is_file() and path.stat().st_size >= LARGE:
         log.info(
@@ -99,6 +98,16 @@ def _from_npz(path: Path) -> Graph:
             "makes a folder of it that opens at once", path, path,
         )  # fmt: skip
     return Graph.from_npz(path)
+
+
+def path_of(name: str) -> Path | None:
+    """The path that a dataset names, made absolute; None if it is the name of a dataset."""
+    base = name.partition(":")[0]
+    if base in ("synthetic", "debian") or base in CATALOG or not name:
+        return None
+    path = Path(name)
+    known = name.endswith(".npz") or is_folder(name) or kind_of(path)
+    return path.resolve() if known else None
 
 
 def known_size(

@@ -22,7 +22,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.store import CheckpointStore, separate
-from graphfm.data.datasets import is_path
+from graphfm.data.datasets import path_of
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import (
@@ -213,7 +213,7 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "multi_label": graph.multi_label,
             "class_names": None if graph.class_names is None else list(graph.class_names),
             "fingerprint": graph.fingerprint,
-            "path": str(Path(run.dataset).resolve()) if is_path(run.dataset) else None,
+            "path": None if (path := path_of(run.dataset)) is None else str(path),
         },
         "checkpoint_every": str(interval),
         "versions": versions(),

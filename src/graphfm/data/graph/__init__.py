@@ -4,6 +4,6 @@ Imported by: every room that handles graphs, from `data.matrix` upwards.
 May import: `errors`, `files`, `memory`, `batch`, `data.formats`.
 """
 
-from graphfm.data.graph.graph import SPLITS, ArrayLike, Graph
+from graphfm.data.graph.graph import CARRIED, SPLITS, ArrayLike, Graph
 
-__all__ = ["SPLITS", "ArrayLike", "Graph"]
+__all__ = ["CARRIED", "SPLITS", "ArrayLike", "Graph"]

@@ -20,6 +20,7 @@ ROWS_AT_ONCE = 1 << 20  # features are checked in chunks of this many rows
 def check_graph(graph: Graph) -> None:
     """Check what must hold for every graph, whoever built it."""
     _check_structure(graph)
+    _check_edge_data(graph)
     _check_features(graph.x)
     _check_labels(graph)
     _check_masks(graph)
@@ -48,8 +49,19 @@ def _check_structure(graph: Graph) -> None:
         )
 
 
+def _check_edge_data(graph: Graph) -> None:
+    count = graph.num_edges
+    for name in ("edge_attr", "edge_type", "edge_order"):
+        values: Tensor | None = getattr(graph, name)
+        if values is not None and (values.ndim == 0 or values.size(0) != count):
+            raise InputError(f"{name} is {describe(values)}; expected [{count}], one per edge")
+    kind = graph.edge_type
+    if kind is not None and (kind.ndim != 1 or kind.dtype != torch.int64):
+        raise InputError(f"edge_type is {describe(kind)}; expected int64 [{count}]")
+
+
 def _check_features(x: Tensor) -> None:
-    if x.ndim != 2 or 0 in x.shape or not x.is_floating_point():
+    if x.ndim != 2 or x.size(0) == 0 or not x.is_floating_point():
         raise InputError(f"x is {describe(x)}; expected floating point [num_nodes, num_features]")
     for start in range(0, x.size(0), ROWS_AT_ONCE):
         bad = ~torch.isfinite(x[start : start + ROWS_AT_ONCE]).all(dim=1)

@@ -23,7 +23,10 @@ def rows(value) -> np.ndarray:
 
 
 WRONG_EDGES = [
-    ([[0, 4], [1, 2]], r"edge_index holds node id 4; expected 0 to 3, because x has 4 rows"),
+    (
+        [[0, 4], [1, 2]],
+        r"holds node id 4; expected 0 to 3, because the graph has 4 nodes",
+    ),
     ([[0, 1], [1, 10**12]], r"edge_index holds node id 1000000000000"),
     ([[0, -1], [1, 2]], r"edge_index holds node id -1"),
     (np.array([[2**64 - 1], [0]], dtype=np.uint64), r"edge_index holds 18446744073709551615"),
@@ -56,7 +59,7 @@ WRONG_FEATURES = [
     (np.ones((0, 4)), r"x has shape \(0, 4\); expected .* both at least 1"),
     ([], r"x has shape \(0,\)"),
     (3.0, r"x has shape \(\)"),
-    (None, r"x holds object values"),
+    (None, r"neither x nor num_nodes is given; give x"),
     ([[1.0], [2.0, 3.0], [1.0], [1.0]], r"x is not an array"),
     ([["a"], ["b"], ["c"], ["d"]], r"x holds <U1 values"),
     (np.eye(4).astype(object), r"x holds object values"),
