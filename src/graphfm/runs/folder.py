@@ -36,6 +36,7 @@ from graphfm.files import (
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Callback, EpochRecord, Score
+from graphfm.training.question import Question
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
@@ -214,6 +215,7 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "fingerprint": graph.fingerprint,
             "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
         },
+        "question": Question.of(graph, run.training).to_json(),
         "checkpoint_every": str(interval),
         "versions": versions(),
         "machine": {**machine(graph.device), "kind": graph.device.type},

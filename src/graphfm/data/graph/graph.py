@@ -16,6 +16,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.formats.npz import write_arrays
 from graphfm.data.graph import conversion
+from graphfm.data.graph import labels as labelling
 from graphfm.data.graph import names as naming
 from graphfm.data.graph.checks import check_graph
 from graphfm.data.graph.edge_list import as_csr
@@ -30,7 +31,7 @@ ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
-    """One homogeneous graph for node classification: features, labels and in-neighbours (CSR).
+    """One homogeneous graph for questions about nodes: features, labels and in-neighbours (CSR).
 
     An edge (u, v) sends a message from u to v. These cases need a definition:
 
@@ -39,8 +40,8 @@ class Graph:
     - A *self-loop* makes a node its own neighbour. GCN and GCNII add a loop to every node that
       does not have one.
     - An *isolated* node aggregates zero (SAGE, PNA) or its own row alone (GCN, GCNII).
-    - Label *-1* (a row of -1 in a multi-label graph) means unlabelled. Such a node belongs to no
-      split but takes part in every aggregation.
+    - Label *-1* (NaN in a regression) means unknown; it is neither learned from nor scored. A node
+      without any label belongs to no split but takes part in every aggregation.
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
     """
@@ -48,8 +49,8 @@ class Graph:
     indptr: Tensor  # [num_nodes + 1] int64
     indices: Tensor  # [num_edges] int32 in-neighbours
     x: Tensor  # [num_nodes, num_features] floating point
-    y: Tensor  # [num_nodes] int64, or [num_nodes, num_classes] int8 when multi-label
-    num_classes: int
+    y: Tensor  # [num_nodes] int64, [num_nodes, num_classes] int8 (labels), or float32 (regression)
+    num_classes: int  # or labels, or targets of a regression, which `class_names` name
     train_mask: Tensor  # [num_nodes] bool, like the next two
     val_mask: Tensor
     test_mask: Tensor
@@ -77,6 +78,7 @@ class Graph:
         node_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
         num_classes: int | None = None,
+        task: str | None = None,
         undirected: bool = False,
         meta: Mapping[str, Any] | None = None,
     ) -> Graph:
@@ -84,25 +86,25 @@ class Graph:
 
         `undirected` keeps each pair of nodes once per direction, however often and in whichever
         direction it is given; of several weights the largest counts. A graph without `y` and masks
-        can be used for prediction only.
+        can be used for prediction only. `task` ("classes" or "regression") is for a `y` of whole
+        numbers in floating point, which would be taken for classes.
         """
         features = conversion.as_features(x)
         indptr, indices, weight = as_csr(edge_index, edge_weight, features.size(0), undirected)
         classes = naming.as_names("class_names", class_names)
-        labels, num_classes = conversion.as_labels(y, features, num_classes, classes)
+        labels, num_classes = labelling.as_labels(y, features, num_classes, classes, task)
+        masks = dict(zip(labelling.MASKS, (train_mask, val_mask, test_mask), strict=True))
         return cls(
             indptr=indptr,
             indices=indices,
             x=features,
             y=labels,
             num_classes=num_classes,
-            train_mask=conversion.as_mask("train_mask", train_mask, features),
-            val_mask=conversion.as_mask("val_mask", val_mask, features),
-            test_mask=conversion.as_mask("test_mask", test_mask, features),
             edge_weight=weight,
             node_names=naming.as_names("node_names", node_names),
             class_names=classes,
             meta=naming.as_meta(meta),
+            **labelling.as_masks(masks, features, labels, num_classes),
         )
 
     @classmethod
@@ -148,7 +150,12 @@ class Graph:
 
     @property
     def multi_label(self) -> bool:
-        return self.y.ndim == 2
+        return self.task == labelling.LABELS
+
+    @property
+    def task(self) -> str:
+        """What `y` asks for: "classes" (one per node), "labels" (many) or "regression"."""
+        return labelling.task_of(self.y)
 
     @property
     def device(self) -> torch.device:
@@ -198,8 +205,7 @@ class Graph:
     def __repr__(self) -> str:
         return (
             f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features} "
-            f"features, {self.num_classes} {'labels' if self.multi_label else 'classes'}, "
-            f"{self.device})"
+            f"features, {labelling.in_words(self)}, {self.device})"
         )
 
     def mask(self, split: str) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from graphfm.data.formats.npz import ArrayRule, read_arrays
+from graphfm.data.graph.labels import REGRESSION
 from graphfm.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def read_graph_file(path: Path) -> dict[str, Any]:
         "class_names": class_names,
         "node_names": node_names,
         "num_classes": num_classes,
+        "task": meta.pop("task") if meta.get("task") == REGRESSION else None,
         "meta": meta,
     }
 
@@ -61,6 +63,8 @@ def graph_arrays(graph: Graph) -> dict[str, Any]:
         meta["labels"] = list(graph.class_names)
     elif graph.num_classes:
         meta["num_classes"] = graph.num_classes
+    if graph.task == REGRESSION:  # its numbers may all be whole
+        meta["task"] = graph.task
     if graph.node_names is not None:
         meta["names"] = list(graph.node_names)
     x = graph.x.float() if graph.x.dtype == torch.bfloat16 else graph.x  # numpy has no bfloat16
