@@ -23,39 +23,29 @@ class QuestionSettings:
     metric: Annotated[
         METRICS,
         Setting(
-            "What the best epoch is chosen by: auto (micro-f1; r2 of a regression), accuracy or "
-            "micro-f1 (the same), macro-f1, balanced-accuracy, roc-auc, average-precision, r2, mae "
-            "or rmse."
+            "What chooses the best epoch: micro-f1 (or accuracy; auto), macro-f1, "
+            "balanced-accuracy, roc-auc, average-precision; of a regression r2 (auto), mae, rmse."
         ),
     ] = "auto"
     loss: Annotated[
         Literal["auto", "cross-entropy", "focal", "mse", "mae", "huber"],
-        Setting(
-            "Of classes cross-entropy (auto) or focal; of a regression mse (auto), mae or huber, "
-            "of targets in standard deviations."
-        ),
+        Setting("cross-entropy (auto) or focal; of a regression mse (auto), mae or huber."),
     ] = "auto"
     class_weights: Annotated[
         tuple[str, ...] | None,
         Setting(
-            "Weight of each class in the loss: balanced (a rare class counts as much as a common "
-            "one), CLASS=WEIGHT,..., or a .json or .csv file of them; auto: all count alike."
+            "Weight of classes in the loss: balanced (all count alike), CLASS=WEIGHT,..., or a "
+            ".json or .csv file of them; auto: all nodes count alike."
         ),
     ] = None
     label_smoothing: Annotated[
-        float, Setting("Share of a node's label that the loss spreads over all classes.")
+        float, Setting("Share of a label that is spread over all classes.")
     ] = 0.0
-    focal_gamma: Annotated[
-        float, Setting("Focal loss: how much less a node counts that is predicted well.")
-    ] = 2.0
-    huber_delta: Annotated[
-        float, Setting("Huber loss: errors beyond it count linearly, in standard deviations.")
-    ] = 1.0
+    focal_gamma: Annotated[float, Setting("How little the focal loss counts what is found.")] = 2.0
+    huber_delta: Annotated[float, Setting("Errors beyond it count linearly; in deviations.")] = 1.0
     positive: Annotated[
         str | None,
-        Setting(
-            "Of two classes the one that roc-auc and average-precision look for; auto: the second."
-        ),
+        Setting("Of two classes the one that rankings look for; auto: the second."),
     ] = None
 
     def check_question(self) -> None:
