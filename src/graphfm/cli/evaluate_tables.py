@@ -26,7 +26,7 @@ def tables_of(report: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
         tables.append((_matrix if few else _confusions)(report["confusion"], names, split))
     if "calibration" in report:
         tables.append(_calibration(report["calibration"], split))
-    return [*tables, _degrees(report["degrees"], split)]
+    return [*tables, _degrees(report["degrees"], report["metric"], split)]
 
 
 def _metrics(report: Mapping[str, Any]) -> Table:
@@ -122,11 +122,11 @@ def _calibration(found: Mapping[str, Any], split: str) -> Table:
         Column(f"probability ({split})", left=True, names_row=True), Column("predictions"),
         Column("mean"), Column("right"),
     )  # fmt: skip
-    remark = f"expected calibration error {found['ece']:.4f}: how far probabilities are from that"
+    remark = f"expected calibration error {found['ece']:.4f}: the mean distance of the two"
     return Table(columns, filled, remarks=(remark,))
 
 
-def _degrees(rows: Sequence[Mapping[str, Any]], split: str) -> Table:
+def _degrees(rows: Sequence[Mapping[str, Any]], chosen: str, split: str) -> Table:
     metrics = [name for name in rows[0] if name not in ("from", "to", "nodes")]
     filled = tuple(
         (_range(row), f"{row['nodes']:,}", *(as_number(row[name]) for name in metrics))
@@ -135,7 +135,7 @@ def _degrees(rows: Sequence[Mapping[str, Any]], split: str) -> Table:
     columns = (
         Column(f"neighbours ({split})", left=True, names_row=True),
         Column("nodes"),
-        *(Column(title(name), rank=rank) for rank, name in enumerate(metrics)),
+        *(Column(title(name), rank=rank * (name != chosen)) for rank, name in enumerate(metrics)),
     )
     return Table(columns, filled)
 

@@ -159,7 +159,7 @@ def _train(
         if not explain:  # an explanation has this line already
             say(str(plan), fold=True)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
-    check_trainable(graph)
+    check_trainable(graph, run.training)
     if explain:
         lines = explain_run(run, graph)
         shown = "\n".join(folded(line, sys.stdout) for line in lines)

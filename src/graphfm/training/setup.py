@@ -9,16 +9,20 @@ import torch
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
+from graphfm.training.question import Question
+from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
 
-def check_trainable(graph: Graph) -> None:
-    """Refuse a graph without labels, training nodes or validation nodes."""
+def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> None:
+    """Refuse a graph without labels, training or validation nodes, or not fit for the question."""
     if graph.num_classes == 0:
         raise InputError("the graph has no labels; give it y, the classes to learn")
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+    if settings is not None:
+        Question.of(graph, settings)
 
 
 def check_capture(training: Training, device: torch.device) -> None:
