@@ -14,6 +14,7 @@ from graphfm.metrics.ranking import average_precision, roc_auc
 
 Metrics = dict[str, float | None]
 Ranking = Callable[[Tensor, Tensor], float | None]
+ROWS_AT_ONCE = 1 << 16
 LAST = -1  # of two classes the second is the positive one, unless another is named
 
 
@@ -68,9 +69,19 @@ def _ranked(ranking: Ranking, task: str, logits: Tensor, y: Tensor, positive: in
     if logits.size(1) == 2:
         positive %= 2
         return ranking(y == positive, (logits[:, positive] - logits[:, 1 - positive]).double())
-    chances = logits.double().softmax(dim=1)
+    total = _log_sum(logits)
     present = torch.unique(y).tolist()  # a class that does not occur is not ranked
-    return mean_of(ranking(y == c, chances[:, c]) for c in present)
+    return mean_of(ranking(y == c, _chance(logits, total, c)) for c in present)
+
+
+def _log_sum(logits: Tensor) -> Tensor:
+    """[num_rows] log of the sum of exponentials, in chunks: a copy in double would be large."""
+    return torch.cat([part.double().logsumexp(dim=1) for part in logits.split(ROWS_AT_ONCE)])
+
+
+def _chance(logits: Tensor, log_sum: Tensor, column: int) -> Tensor:
+    """[num_rows] probability of one class; rounded, so that equal ones are equal bits."""
+    return (logits[:, column].double() - log_sum).exp().float()
 
 
 def regression_score(name: str, values: Tensor, y: Tensor) -> float | None:

@@ -74,7 +74,7 @@ def test_of_one_class_per_node(case):
             other = score(name, "classes", logits, torch.tensor(y), positive=0)
             same(other, oracle(y == 0, (logits[:, 0] - logits[:, 1]).numpy()))
         else:
-            chances = logits.double().softmax(dim=1).numpy()
+            chances = logits.double().softmax(dim=1).float().numpy()
             same(found[name], mean(oracle(y == c, chances[:, c]) for c in np.unique(y)))
 
 

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from graphfm.data.graph.conversion import MOST_CLASSES, as_count, as_mask, as_tensor, describe
 from graphfm.errors import InputError, known_name
+from graphfm.metrics.names import CLASSES, LABELS, REGRESSION
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
 
 log = logging.getLogger("graphfm")
 MASKS = ("train_mask", "val_mask", "test_mask")
-CLASSES, LABELS, REGRESSION = "classes", "labels", "regression"
 TASKS = (CLASSES, REGRESSION)  # what y may be said to hold; its shape tells classes from labels
 
 

@@ -123,8 +123,8 @@ class Trials:
 
     def end(self, claimed: Claimed, state: str, **result: Any) -> None:
         """Keep how a trial ended."""
-        record = {"state": state, "val": claimed.val, "curve": claimed.curve, **result}
-        record["metric"] = claimed.metric
+        known = {"metric": claimed.metric, "val": claimed.val, "curve": claimed.curve}
+        record = {"state": state, **known, **result}
         claimed.trial.set_user_attr("result", record)
         self._tell(self._studies[claimed.search.method], claimed.trial.number, record)
 
