@@ -15,9 +15,9 @@ from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.shared_options import Device, option
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
-from graphfm.data.graph.labels import REGRESSION
 from graphfm.errors import InputError
 from graphfm.files import atomic_path
+from graphfm.metrics.names import REGRESSION
 from graphfm.runs.model import Model
 from graphfm.runs.own_code import importable
 from graphfm.runs.reader import read_run

@@ -76,7 +76,7 @@ def _ranked(ranking: Ranking, task: str, logits: Tensor, y: Tensor, positive: in
 
 def _log_sum(logits: Tensor) -> Tensor:
     """[num_rows] log of the sum of exponentials, in chunks: a copy in double would be large."""
-    return torch.cat([part.double().logsumexp(dim=1) for part in logits.split(ROWS_AT_ONCE)])
+    return torch.cat([part.double().logsumexp(dim=1) for part in torch.split(logits, ROWS_AT_ONCE)])
 
 
 def _chance(logits: Tensor, log_sum: Tensor, column: int) -> Tensor:

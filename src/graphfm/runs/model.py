@@ -11,9 +11,9 @@ from torch import Tensor
 
 from graphfm.backbones.base import Backbone
 from graphfm.data.graph import SPLITS, Graph
-from graphfm.data.graph.labels import CLASSES, LABELS, REGRESSION, labelled
+from graphfm.data.graph.labels import labelled
 from graphfm.errors import InputError, known_name
-from graphfm.metrics.names import names_for
+from graphfm.metrics.names import CLASSES, LABELS, REGRESSION, names_for
 from graphfm.metrics.report import report
 from graphfm.metrics.scores import LAST, Metrics, all_scores
 from graphfm.training.inference import LayerwiseInference

@@ -150,7 +150,7 @@ class Graph:
 
     @property
     def multi_label(self) -> bool:
-        return self.task == labelling.LABELS
+        return self.y.ndim == 2 and not self.y.is_floating_point()
 
     @property
     def task(self) -> str:

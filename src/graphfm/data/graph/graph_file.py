@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from graphfm.data.formats.npz import ArrayRule, read_arrays
-from graphfm.data.graph.labels import REGRESSION
 from graphfm.errors import InputError
+from graphfm.metrics.names import REGRESSION
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph

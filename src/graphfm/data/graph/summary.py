@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from graphfm.data.graph import SPLITS, Graph
-from graphfm.data.graph.labels import CLASSES, REGRESSION, labelled
+from graphfm.data.graph.labels import labelled
+from graphfm.metrics.names import CLASSES, REGRESSION
 
 SHOWN_CLASSES = 5
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
