@@ -237,12 +237,4 @@ def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Gra
 
 
 def _result(run: Run, score: Score, trainer: Trainer, out: Path | None) -> Result:
-    graph = trainer.graph
-    model = Model(
-        backbone=trainer.backbone,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        multi_label=graph.multi_label,
-        class_names=graph.class_names,
-    )
-    return Result(run=run, score=score, model=model, out=out)
+    return Result(run=run, score=score, model=Model.of(trainer), out=out)

@@ -13,7 +13,8 @@ def python_blocks(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md"]
+    "name",
+    ["README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md", "docs/your-question.md"],
 )
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -13,6 +13,7 @@ import typer
 from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare_command
 from graphfm.cli.datasets import datasets
+from graphfm.cli.evaluate import evaluate
 from graphfm.cli.help import Command, with_verbosity
 from graphfm.cli.import_tables import export, import_command
 from graphfm.cli.info import info
@@ -20,7 +21,7 @@ from graphfm.cli.listing import backbones, methods
 from graphfm.cli.options import own_code, own_codes
 from graphfm.cli.output import Interrupted, set_verbosity
 from graphfm.cli.reproduce import recipes, reproduce
-from graphfm.cli.results import evaluate, predict
+from graphfm.cli.results import predict
 from graphfm.cli.signals import Heard
 from graphfm.cli.staleness import staleness_command
 from graphfm.cli.train import train_command

@@ -17,6 +17,7 @@ from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
 from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
 from graphfm.data.datasets import load
+from graphfm.data.graph.labels import in_words
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
@@ -158,7 +159,7 @@ def _train(
         if not explain:  # an explanation has this line already
             say(str(plan), fold=True)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
-    check_trainable(graph)
+    check_trainable(graph, run.training)
     if explain:
         lines = explain_run(run, graph)
         shown = "\n".join(folded(line, sys.stdout) for line in lines)
@@ -171,7 +172,7 @@ def _train(
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features} features, {graph.num_classes} classes; "
+        f"{graph.num_features} features, {in_words(graph)}; "
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
         fold=True,
     )

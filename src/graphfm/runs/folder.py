@@ -37,6 +37,7 @@ from graphfm.files import (
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Callback, EpochRecord, Score
+from graphfm.training.question import Question
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
@@ -215,6 +216,7 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "fingerprint": graph.fingerprint,
             "path": None if (path := path_of(run.dataset)) is None else str(path),
         },
+        "question": Question.of(graph, run.training).to_json(),
         "checkpoint_every": str(interval),
         "versions": versions(),
         "machine": {**machine(graph.device), "kind": graph.device.type},

@@ -186,7 +186,7 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     With a `plan` that was checked for this graph, the graph and its memory are not checked again.
     """
     if plan is None:
-        check_trainable(graph)
+        check_trainable(graph, run.training)
     graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     graph = graph.to(pick_device(run.device))
     if plan is None:

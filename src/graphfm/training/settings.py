@@ -8,13 +8,14 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.options import Setting, check_choices
+from graphfm.training.question_settings import QuestionSettings
 
 NUMBER_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 NumberType = Literal["fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(QuestionSettings):
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
@@ -96,6 +97,7 @@ class Training:
                 wanted = "above 0" if name == "lr" else "0 or more"
                 raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
+        self.check_question()
 
     @property
     def feature_type(self) -> torch.dtype | None:

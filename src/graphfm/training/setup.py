@@ -10,13 +10,15 @@ import torch
 from graphfm.data.graph import CARRIED, Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
+from graphfm.training.question import Question
+from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
 log = logging.getLogger("graphfm")
 
 
-def check_trainable(graph: Graph) -> None:
-    """Refuse a graph without features, labels, training nodes or validation nodes."""
+def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> None:
+    """Refuse a graph without features, labels or split, or one that does not fit the question."""
     if graph.num_features == 0:
         raise InputError(
             "the graph has no features; give it x, or make some in Python with "
@@ -29,6 +31,8 @@ def check_trainable(graph: Graph) -> None:
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+    if settings is not None:
+        Question.of(graph, settings)
     if carried := tuple(name for name in CARRIED if getattr(graph, name) is not None):
         _warn_carried(carried)
 

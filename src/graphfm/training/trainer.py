@@ -32,6 +32,7 @@ from graphfm.training.cuda_graphs import GROUP, CapturedSteps, groups
 from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.plan_step import plan_step
+from graphfm.training.question import Question
 from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
 from graphfm.training.setup import autocast, check_trainable, executing, global_generator
@@ -52,6 +53,7 @@ class Trainer:
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training = training or Training()
+        self.question = Question.of(graph, training)
         self.executing = executing(training)
         check_precision(training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
@@ -66,12 +68,11 @@ class Trainer:
         self.clock = Clock()
         self._prepare_method()
         self.autocast = autocast(training.precision, graph.device)
-        self.inputs = StepInputs(graph, self.x, backbone, method.estimator, plan, self.autocast)
-        self.ages: AgeMeter | None = None
-        if training.staleness_every:
-            self.ages = AgeMeter(
-                method.estimator, len(backbone.layers), graph.num_nodes, graph.device
-            )
+        self.inputs = StepInputs(
+            graph, self.x, backbone, method.estimator, plan, self.autocast, self.question.loss
+        )
+        sizes = len(backbone.layers), graph.num_nodes, graph.device
+        self.ages = AgeMeter(method.estimator, *sizes) if training.staleness_every else None
         self.optimizer = Adam.of(backbone, training.lr, training.weight_decay, graph.device)
         self.schedule = Schedule(self.optimizer, training.factor)
         seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights

@@ -86,6 +86,8 @@ def as_text(value) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ",".join(map(as_text, value))
+    if value is None:
+        return "auto"
     return value if isinstance(value, str) else f"{value:g}"
 
 

@@ -153,43 +153,6 @@ def as_mask(name: str, value: Any, x: Tensor) -> Tensor:
     return mask
 
 
-def as_labels(
-    value: Any, x: Tensor, num_classes: int | None, class_names: tuple[str, ...] | None
-) -> tuple[Tensor, int]:
-    """Return labels in the type in which they are stored, and the number of classes."""
-    num_nodes = x.size(0)
-    if num_classes is not None:
-        num_classes = _as_count("num_classes", num_classes)
-    if num_classes is None and class_names is not None:
-        num_classes = len(class_names)
-    if value is None:
-        return torch.full((num_nodes,), -1, device=x.device), num_classes or 0
-    y = as_tensor("y", value)
-    if y.shape == (num_nodes, 1):
-        y = y.squeeze(1)
-    if y.ndim not in (1, 2) or y.size(0) != num_nodes or y.numel() == 0:
-        raise InputError(
-            f"y has shape {tuple(y.shape)}; expected [{num_nodes}], one class per node, or "
-            f"[{num_nodes}, num_classes] of 0 and 1 if a node can have many"
-        )
-    if y.is_floating_point() and not bool(((y == y.round()) & y.isfinite()).all()):
-        raise InputError(
-            "y holds values that are not whole numbers; expected class numbers, -1 for unlabelled"
-        )
-    if y.ndim == 1:
-        y = y.long()
-        if num_classes is None and int(y.max()) >= MOST_CLASSES:
-            raise InputError(
-                f"y holds label {int(y.max())}; expected class numbers below {MOST_CLASSES}"
-            )
-        return y, int(y.max()) + 1 if num_classes is None else num_classes
-    if y.dtype in (torch.uint8, torch.bool):
-        y = y.to(torch.int16)  # so that -1 can be told from 255
-    if not bool(((y >= -1) & (y <= 1)).all()):
-        raise InputError("multi-label y holds values other than 0, 1 and -1 (for unlabelled)")
-    return y.to(torch.int8), y.size(1) if num_classes is None else num_classes
-
-
 def as_type(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert features to another floating-point type; refuse it if a value overflows."""
     changed = x.to(dtype)
@@ -206,7 +169,8 @@ def describe(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _as_count(name: str, value: Any) -> int:
+def as_count(name: str, value: Any) -> int:
+    """A number of classes; refuses anything else."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not 0 <= value <= MOST_CLASSES:
         raise InputError(f"{name} is {value!r}; expected a whole number, 0 to {MOST_CLASSES}")

@@ -16,6 +16,7 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.formats.npz import write_arrays
 from graphfm.data.graph import conversion
+from graphfm.data.graph import labels as labelling
 from graphfm.data.graph import names as naming
 from graphfm.data.graph.checks import check_graph
 from graphfm.data.graph.doors import Doors
@@ -31,7 +32,7 @@ ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph(Doors):
-    """One homogeneous graph for node classification: features, labels and in-neighbours (CSR).
+    """One homogeneous graph for questions about nodes: features, labels and in-neighbours (CSR).
 
     An edge (u, v) sends a message from u to v. These cases need a definition:
 
@@ -40,8 +41,8 @@ class Graph(Doors):
     - A *self-loop* makes a node its own neighbour. GCN and GCNII add a loop to every node that
       does not have one.
     - An *isolated* node aggregates zero (SAGE, PNA) or its own row alone (GCN, GCNII).
-    - Label *-1* (a row of -1 in a multi-label graph) means unlabelled. Such a node belongs to no
-      split but takes part in every aggregation.
+    - Label *-1* (NaN in a regression) means unknown; it is neither learned from nor scored. A node
+      without any label belongs to no split but takes part in every aggregation.
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
     - *Edge attributes* and *edge types* are carried along; no network reads them.
@@ -51,8 +52,8 @@ class Graph(Doors):
     indptr: Tensor  # [num_nodes + 1] int64
     indices: Tensor  # [num_edges] int32 in-neighbours
     x: Tensor  # [num_nodes, num_features] floating point
-    y: Tensor  # [num_nodes] int64, or [num_nodes, num_classes] int8 when multi-label
-    num_classes: int
+    y: Tensor  # [num_nodes] int64, [num_nodes, num_classes] int8 (labels), or float32 (regression)
+    num_classes: int  # or labels, or targets of a regression, which `class_names` name
     train_mask: Tensor  # [num_nodes] bool, like the next two
     val_mask: Tensor
     test_mask: Tensor
@@ -86,6 +87,7 @@ class Graph(Doors):
         class_names: Sequence[str] | None = None,
         num_classes: int | None = None,
         num_nodes: int | None = None,
+        task: str | None = None,
         undirected: bool = False,
         keep_order: bool = False,
         meta: Mapping[str, Any] | None = None,
@@ -96,23 +98,24 @@ class Graph(Doors):
         direction it is given; of several weights the largest counts. A graph without `y` and masks
         can be used for prediction only, one without `x` (then give `num_nodes`) for neither.
         `keep_order` lets `to_pyg` return the edges in the given order; it takes 4 bytes per edge.
+        `task` ("classes" or "regression") is for a `y` of whole numbers in floating point, which
+        would be taken for classes.
         """
         features = conversion.as_features(x, num_nodes, edge_index)
         carried: dict[str, Any] = {"attr": edge_attr, "kind": edge_type, "keep_order": keep_order}
         edges = as_csr(edge_index, features.size(0), edge_weight, undirected, **carried)
         classes = naming.as_names("class_names", class_names)
-        labels, num_classes = conversion.as_labels(y, features, num_classes, classes)
+        labels, num_classes = labelling.as_labels(y, features, num_classes, classes, task)
+        masks = dict(zip(labelling.MASKS, (train_mask, val_mask, test_mask), strict=True))
         return cls(
             **edges._asdict(),
             x=features,
             y=labels,
             num_classes=num_classes,
-            train_mask=conversion.as_mask("train_mask", train_mask, features),
-            val_mask=conversion.as_mask("val_mask", val_mask, features),
-            test_mask=conversion.as_mask("test_mask", test_mask, features),
             node_names=naming.as_names("node_names", node_names),
             class_names=classes,
             meta=naming.as_meta(meta),
+            **labelling.as_masks(masks, features, labels, num_classes),
         )
 
     @classmethod
@@ -144,7 +147,12 @@ class Graph(Doors):
 
     @property
     def multi_label(self) -> bool:
-        return self.y.ndim == 2
+        return self.y.ndim == 2 and not self.y.is_floating_point()
+
+    @property
+    def task(self) -> str:
+        """What `y` asks for: "classes" (one per node), "labels" (many) or "regression"."""
+        return labelling.task_of(self.y)
 
     @property
     def device(self) -> torch.device:
@@ -194,8 +202,7 @@ class Graph(Doors):
     def __repr__(self) -> str:
         return (
             f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features} "
-            f"features, {self.num_classes} {'labels' if self.multi_label else 'classes'}, "
-            f"{self.device})"
+            f"features, {labelling.in_words(self)}, {self.device})"
         )
 
     def mask(self, split: str) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 
 from graphfm.data.formats.npz import ArrayRule, read_arrays
 from graphfm.errors import InputError
+from graphfm.metrics.names import REGRESSION
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
@@ -53,6 +54,7 @@ def read_graph_file(path: Path) -> dict[str, Any]:
         "class_names": class_names,
         "node_names": node_names,
         "num_classes": num_classes,
+        "task": meta.pop("task") if meta.get("task") == REGRESSION else None,
         "meta": meta,
     }
 
@@ -65,6 +67,8 @@ def graph_arrays(graph: Graph) -> dict[str, Any]:
         meta["labels"] = list(graph.class_names)
     elif graph.num_classes:
         meta["num_classes"] = graph.num_classes
+    if graph.task == REGRESSION:  # its numbers may all be whole
+        meta["task"] = graph.task
     if graph.node_names is not None:
         meta["names"] = list(graph.node_names)
     x = graph.x.float() if graph.x.dtype == torch.bfloat16 else graph.x  # numpy has no bfloat16

@@ -78,6 +78,8 @@ class Plan:
         check_sweeps(sweeps, chosen, shared.named_backbone, [options, *own.values()])
         entries = make_entries(chosen, shared, sweeps, seeds, options, own)
         plan = cls(shared=shared, entries=entries, seeds=seeds, sweeps=sweeps, own=own)
+        if len(metrics := sorted({run.training.metric for run in plan.runs})) > 1:
+            raise InputError(f"metric is {', '.join(metrics)}; one table has one metric: give one")
         for run in plan.runs:
             run.code()  # refuses what a child process could not find
         return plan
