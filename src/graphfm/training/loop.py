@@ -77,6 +77,7 @@ class Loop:
 
     def _epoch(self, number: int) -> None:
         trainer, progress = self.trainer, self.progress
+        trainer.schedule.look([record.val for record in progress.records])
         lr = float(trainer.schedule.get_last_lr()[0])
         trainer.memory.start()
         loss, seconds = self._train()
