@@ -69,7 +69,7 @@ def help_texts() -> dict[str, str]:
     """What the help of train says of each option, by name."""
     found, name = {}, None
     for line in graphfm("train", "--help").out.splitlines():
-        if option := re.match(r"  (?:-\w, )?--(?:\[no-\])?([a-z-]+)", line):
+        if option := re.match(r"  (?:-\w, )?--(?:\[no-\])?([a-z0-9-]+)", line):
             name = option[1].replace("-", "_")
         if name is not None:
             found[name] = f"{found.get(name, '')} {line.strip()}"
