@@ -12,6 +12,7 @@ import typer
 
 from graphfm.cli.bench import bench
 from graphfm.cli.compare import compare_command
+from graphfm.cli.config import with_config
 from graphfm.cli.datasets import datasets
 from graphfm.cli.help import Command, with_verbosity
 from graphfm.cli.info import info
@@ -34,8 +35,11 @@ COMMANDS = (
 KINDS = {"integer": "a whole number", "number": "a number"}
 
 
-def make_app(arguments: Sequence[str]) -> typer.Typer:
-    """Make the commands. Code of the user's own that the arguments name adds its options."""
+def make_app(arguments: Sequence[str]) -> tuple[typer.Typer, list[str]]:
+    """Make the commands; returns them with the arguments, those of a --config file included.
+
+    Code of the user's own that the arguments name adds its options.
+    """
     app = typer.Typer(
         name="graphfm",
         help="Train graph neural networks on large graphs.",
@@ -46,11 +50,12 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
     command = next((word for word in arguments if not word.startswith("-")), None)
     own = own_code(arguments) if command == "train" else {}
     several = own_codes(arguments) if command in ("compare", "tune") else []
-    for one in (train_command(own), compare_command(several), tune_command(several), *COMMANDS):
+    commands = (train_command(own), compare_command(several), tune_command(several), *COMMANDS)
+    for one in commands:
         app.command(cls=Command)(with_verbosity(one))
     app.add_typer(_with_verbosity(datasets), name="datasets")
     app.callback(invoke_without_command=True)(with_verbosity(_root))
-    return app
+    return app, with_config(arguments, command, commands)
 
 
 def _with_verbosity(group: typer.Typer) -> typer.Typer:
@@ -88,7 +93,8 @@ def main() -> None:
     set_verbosity()
     with Heard() as heard:
         try:
-            code = make_app(sys.argv[1:])(prog_name="graphfm", standalone_mode=False)
+            app, arguments = make_app(sys.argv[1:])
+            code = app(args=arguments, prog_name="graphfm", standalone_mode=False)
         except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
             _end(str(error) or "interrupted", getattr(error, "code", None) or heard.code)
         except Exception as error:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphfm.cli.config import Config, PrintConfig
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
@@ -23,6 +24,7 @@ from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
 from graphfm.methods import METHODS
 from graphfm.options import one_of
+from graphfm.runs.config_file import comparison_as_toml
 from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
@@ -117,6 +119,8 @@ def compare(
     budget_seconds: Seconds = None,
     patience: Patience = None,
     columns: Columns = None,
+    config: Config = None,
+    print_config: PrintConfig = False,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -139,7 +143,16 @@ def compare(
             budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience,
             sweep=[Sweep.parse(text) for text in sweep or []], own=single, **given,
         )  # fmt: skip
-    _run(plan, out, choose_columns(columns), json)
+    shown = choose_columns(columns)
+    if print_config:
+        top = {
+            "seeds": seeds, "budget_epochs": budget_epochs, "budget_seconds": budget_seconds,
+            "set": settings_of, "sweep": sweep, "columns": columns, "out": out and str(out),
+        }  # fmt: skip
+        names = {"dataset": dataset, "backbone": backbone, "methods": methods, "device": device}
+        typer.echo(comparison_as_toml(top, names, {**given, "patience": patience}), nl=False)
+        return
+    _run(plan, out, shown, json)
 
 
 def _run(plan: Plan, out: Path | None, columns: Sequence[str] | None, json: bool) -> None:

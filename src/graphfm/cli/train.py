@@ -10,6 +10,7 @@ import typer
 
 from graphfm.api import start as start_run
 from graphfm.checkpointing.schedule import Interval
+from graphfm.cli.config import Config, PrintConfig
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.options import parsed, with_settings
 from graphfm.cli.output import Json, folded, print_json, say
@@ -20,6 +21,7 @@ from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
+from graphfm.runs.config_file import run_as_toml
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
 from graphfm.runs.memory_plan import foresee, memory_plan
@@ -91,6 +93,8 @@ def train(
     resume: Resume = None,
     checkpoint_every: CheckpointEvery = None,
     explain: Explain = False,
+    config: Config = None,
+    print_config: PrintConfig = False,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -103,23 +107,25 @@ def train(
     what = {"dataset": dataset, "method": method, "backbone": backbone}
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
-        if explain:
-            raise InputError("--explain prints the plan of a new training; leave out --resume")
+        if explain or print_config:
+            flag = "--explain" if explain else "--print-config"
+            raise InputError(f"{flag} prints the plan of a new training; leave out --resume")
         place = None if device == "auto" else device
         others = {"dataset": dataset, "device": place, "out": out, "recipe": recipe, **settings}
         go_on(resume, interval, json, {**given, **own}, others)
         return
-    if recipe is None:
-        options = _settled(own, given, settings, device)
-        _train({**options, **own}, out, interval, json=json, explain=explain)
+    known = None if recipe is None else recipe_of(recipe)
+    options = _settled(own, given, settings, device, None if known is None else known.run)
+    options = options if known is None else known.options(**options)
+    if print_config:
+        typer.echo(run_as_toml(Run.make(**{**options, **own})), nl=False)
         return
-    known = recipe_of(recipe)
-    options = known.options(**_settled(own, given, settings, device, known.run))
-    departure = known.departure(options)
+    departure = None if known is None else known.departure(options)
     if departure is not None:
         say(departure)
     _train({**options, **own}, out, interval, json=json, explain=explain)
-    if departure is None and known.paper is not None and dataset is None and not explain:
+    as_in_paper = known is not None and departure is None and dataset is None and not explain
+    if known is not None and as_in_paper and known.paper is not None:
         say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
 
 
