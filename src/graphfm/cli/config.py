@@ -1,7 +1,7 @@
 """`--config` and `--print-config`: a file's options, placed before those of the command line."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
@@ -41,9 +41,7 @@ PrintConfig = Annotated[
 ]
 
 
-def with_config(
-    arguments: Sequence[str], name: str | None, commands: Iterable[Callable[..., None]]
-) -> list[str]:
+def with_config(arguments: Sequence[str], name: str, command: Callable[..., None]) -> list[str]:
     """The arguments, with those that a --config file stands for after the name of the command.
 
     Of an option that is given twice the last value counts, so the command line overrides the file.
@@ -53,7 +51,6 @@ def with_config(
         return [*arguments]
     if value_of("--resume", arguments) is not None:
         raise InputError("--resume continues with the settings of the run; leave out --config")
-    command = next(one for one in commands if one.__name__ == name)
     options = [_FileOption(p) for p in inspect.signature(command).parameters.values()]
     own = own_code(arguments).values() if name == "train" else own_codes(arguments)
     settings = known_settings(*own)
@@ -69,7 +66,6 @@ def with_config(
         if one.key in found and not (one.several and value_of(one.flag, arguments) is not None)
         for word in one.words(found[one.key])
     ]
-    assert name is not None
     place_of_name = arguments.index(name) + 1
     return [*arguments[:place_of_name], *given, *arguments[place_of_name:]]
 
