@@ -21,6 +21,7 @@ from graphfm.data.datasets import load
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
+from graphfm.recipes.recipe import Recipe
 from graphfm.runs.config_file import run_as_toml
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
@@ -124,9 +125,14 @@ def train(
     if departure is not None:
         say(departure)
     _train({**options, **own}, out, interval, json=json, explain=explain)
-    as_in_paper = known is not None and departure is None and dataset is None and not explain
-    if known is not None and as_in_paper and known.paper is not None:
-        say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
+    if departure is None and dataset is None and not explain:
+        _say_published(known)
+
+
+def _say_published(recipe: Recipe | None) -> None:
+    """Say what the paper has for a run that follows a recipe, if it has a number."""
+    if recipe is not None and recipe.paper is not None:
+        say(f"{recipe.row} on {recipe.run.dataset} has {recipe.paper:.4f} in the paper")
 
 
 def _settled(

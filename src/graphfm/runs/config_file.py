@@ -102,7 +102,7 @@ def run_as_toml(run: Run) -> str:
 
 
 def comparison_as_toml(
-    top: Mapping[str, Any], names: Mapping[str, str], settings: Mapping[str, Any]
+    names: Mapping[str, str], more: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> str:
     """What was asked of a comparison, as a file that `graphfm compare --config` reads back.
 
@@ -119,7 +119,9 @@ def comparison_as_toml(
         if value is not None:
             table = known[name].table if name in known else None
             tables[table or "method"][name] = value  # only a method of the user's own is unknown
-    return _as_toml({name: value for name, value in top.items() if value is not None}, tables)
+    top = {name: value for name, value in more.items() if value is not None}
+    top = {name: str(value) if isinstance(value, Path) else value for name, value in top.items()}
+    return _as_toml(top, tables)
 
 
 def _as_toml(top: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:
