@@ -80,6 +80,8 @@ class Loop:
 
     def _epoch(self, number: int) -> None:
         trainer, progress = self.trainer, self.progress
+        values, gain = [record.val for record in progress.records], trainer.training.gain
+        trainer.schedule.look([None if value is None else gain(value) for value in values])
         lr = float(trainer.schedule.get_last_lr()[0])
         trainer.memory.start()
         loss, seconds = self._train()

@@ -8,7 +8,9 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.options import Setting, check_choices
+from graphfm.training.optimizers import check_optimizer
 from graphfm.training.question_settings import QuestionSettings
+from graphfm.training.schedule import check_schedule, factor
 
 NUMBER_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 NumberType = Literal["fp32", "bf16", "fp16"]
@@ -19,14 +21,28 @@ class Training(QuestionSettings):
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
-    lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.003
-    weight_decay: Annotated[float, Setting("Weight decay of Adam.")] = 0.0
+    optimizer: Annotated[
+        Literal["adam", "adamw", "sgd"],
+        Setting("Adam, Adam with decoupled weight decay (adamw), or plain steps (sgd)."),
+    ] = "adam"
+    lr: Annotated[float, Setting("Learning rate.")] = 0.003
+    momentum: Annotated[float, Setting("Of sgd: how much of the last change is kept.")] = 0.0
+    weight_decay: Annotated[float, Setting("Weight decay of the optimizer.")] = 0.0
     schedule: Annotated[
-        Literal["constant", "cosine", "step"],
+        Literal["constant", "cosine", "step", "plateau"],
         Setting(
-            "Learning rate over epochs: constant, cosine to zero, or halved every 30 epochs (step)."
+            "Learning rate over epochs: constant, cosine to zero, lower every lr_every epochs "
+            "(step), or lower when the validation score stops improving (plateau)."
         ),
     ] = "cosine"
+    warmup: Annotated[
+        int, Setting("Epochs in which the learning rate grows, before the schedule begins.")
+    ] = 0
+    lr_every: Annotated[int, Setting("Of step: epochs from one lower rate to the next.")] = 30
+    lr_factor: Annotated[float, Setting("Of step and plateau: the factor of a lower rate.")] = 0.5
+    lr_patience: Annotated[
+        int, Setting("Of plateau: epochs without a better score before a lower rate.")
+    ] = 10
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[
@@ -98,6 +114,8 @@ class Training(QuestionSettings):
                 raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
         self.check_question()
+        check_schedule(self)
+        check_optimizer(self)
 
     @property
     def feature_type(self) -> torch.dtype | None:
@@ -105,7 +123,5 @@ class Training(QuestionSettings):
         return NUMBER_TYPES.get(self.features)
 
     def factor(self, epoch: int) -> float:
-        """The factor of the learning rate in an epoch, counted from 0."""
-        if self.schedule == "cosine":
-            return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
-        return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0
+        """The factor of the learning rate in an epoch, counted from 0; see `schedule.factor`."""
+        return factor(self, epoch)
