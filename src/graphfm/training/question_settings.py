@@ -39,13 +39,13 @@ class QuestionSettings:
         ),
     ] = None
     label_smoothing: Annotated[
-        float, Setting("Share of a label that is spread over all classes.")
+        float, Setting("Share of a label that is spread over all classes.", rare=True)
     ] = 0.0
     focal_gamma: Annotated[float, Setting("How little the focal loss counts what is found.")] = 2.0
     huber_delta: Annotated[float, Setting("Errors beyond it count linearly; in deviations.")] = 1.0
     positive: Annotated[
         str | None,
-        Setting("Of two classes the one that rankings look for; auto: the second."),
+        Setting("Of two classes the one that rankings look for; auto: the second.", rare=True),
     ] = None
 
     def check_question(self) -> None:

@@ -26,7 +26,9 @@ class Training(QuestionSettings):
         Setting("Adam, Adam with decoupled weight decay (adamw), or plain steps (sgd)."),
     ] = "adam"
     lr: Annotated[float, Setting("Learning rate.")] = 0.003
-    momentum: Annotated[float, Setting("Of sgd: how much of the last change is kept.")] = 0.0
+    momentum: Annotated[
+        float, Setting("Of sgd: how much of the last change is kept.", rare=True)
+    ] = 0.0
     weight_decay: Annotated[float, Setting("Weight decay of the optimizer.")] = 0.0
     schedule: Annotated[
         Literal["constant", "cosine", "step", "plateau"],
@@ -38,10 +40,14 @@ class Training(QuestionSettings):
     warmup: Annotated[
         int, Setting("Epochs in which the learning rate grows, before the schedule begins.")
     ] = 0
-    lr_every: Annotated[int, Setting("Of step: epochs from one lower rate to the next.")] = 30
-    lr_factor: Annotated[float, Setting("Of step and plateau: the factor of a lower rate.")] = 0.5
+    lr_every: Annotated[
+        int, Setting("Of step: epochs from one lower rate to the next.", rare=True)
+    ] = 30
+    lr_factor: Annotated[
+        float, Setting("Of step and plateau: the factor of a lower rate.", rare=True)
+    ] = 0.5
     lr_patience: Annotated[
-        int, Setting("Of plateau: epochs without a better score before a lower rate.")
+        int, Setting("Of plateau: epochs without a better score before a lower rate.", rare=True)
     ] = 10
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
@@ -84,12 +90,15 @@ class Training(QuestionSettings):
     capture: Annotated[
         Literal["auto", "on", "off"],
         Setting(
-            "Capture steps as CUDA graphs: if possible (auto), always or fail (on), never (off)."
+            "Capture steps as CUDA graphs: if possible (auto), always or fail (on), never (off).",
+            rare=True,
         ),
     ] = "auto"
     kernels: Annotated[
         Literal["auto", "plain"],
-        Setting("On a GPU: Triton kernels where they fit (auto), or PyTorch only (plain)."),
+        Setting(
+            "On a GPU: Triton kernels where they fit (auto), or PyTorch only (plain).", rare=True
+        ),
     ] = "auto"
     precision: Annotated[
         Literal["fp32", "tf32", "bf16"], Setting("Precision of matrix products; tf32 is for a GPU.")
