@@ -41,8 +41,12 @@ class QuestionSettings:
     label_smoothing: Annotated[
         float, Setting("Share of a label that is spread over all classes.", rare=True)
     ] = 0.0
-    focal_gamma: Annotated[float, Setting("How little the focal loss counts what is found.")] = 2.0
-    huber_delta: Annotated[float, Setting("Errors beyond it count linearly; in deviations.")] = 1.0
+    focal_gamma: Annotated[
+        float, Setting("How little the focal loss counts what is found.", rare=True)
+    ] = 2.0
+    huber_delta: Annotated[
+        float, Setting("Errors beyond it count linearly; in deviations.", rare=True)
+    ] = 1.0
     positive: Annotated[
         str | None,
         Setting("Of two classes the one that rankings look for; auto: the second.", rare=True),

@@ -81,7 +81,8 @@ class Training(QuestionSettings):
         Setting("Rewrite all histories at each evaluation, as the paper's code does.", rare=True),
     ] = False
     staleness_every: Annotated[
-        int, Setting("Epochs between measurements of the histories' staleness; 0 is never.")
+        int,
+        Setting("Epochs between measurements of the histories' staleness; 0 is never.", rare=True),
     ] = 0
     seed: Annotated[int, Setting("The same seed gives the same numbers.", most=(1 << 63) - 1)] = 0
     deterministic: Annotated[

@@ -98,8 +98,7 @@ class Graph(Doors):
         direction it is given; of several weights the largest counts. A graph without `y` and masks
         can be used for prediction only, one without `x` (then give `num_nodes`) for neither.
         `keep_order` lets `to_pyg` return the edges in the given order; it takes 4 bytes per edge.
-        `task` ("classes" or "regression") is for a `y` of whole numbers in floating point, which
-        would be taken for classes.
+        `task="regression"` is for a `y` of whole numbers in floating point (else: classes).
         """
         features = conversion.as_features(x, num_nodes, edge_index)
         carried: dict[str, Any] = {"attr": edge_attr, "kind": edge_type, "keep_order": keep_order}
