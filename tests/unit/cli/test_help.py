@@ -163,7 +163,12 @@ def test_help_fits_80_columns_with_the_common_options_first(monkeypatch, columns
     ]  # fmt: skip
     assert len(lines) < 180
     more = " ".join(lines[lines.index("More options:") : lines.index("Options:")])
-    shown = set(re.findall(r"--(?:\[no-\])?([a-z-]+)", " ".join(lines)))
+    shown = set(
+        re.findall(
+            r"--(?:\[no-\])?([a-z-]+)",
+            "".join(line.strip() + " " for line in lines).replace("- ", "-"),
+        )
+    )
     assert "--[no-]fill-histories, " in more
     assert {name.replace("_", "-") for name in help_texts()} <= shown
 

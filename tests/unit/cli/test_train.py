@@ -105,7 +105,7 @@ def test_options_reach_the_run():
     assert run["backbone_settings"] == {
         "layers": 3, "hidden": 8, "dropout": 0.25, "dropout_input": True, "batch_norm": True,
         "residual": True, "aggregators": ["std", "min"], "scalers": ["attenuation"],
-        "transform": False, "jump": False,
+        "transform": False, "separate": False, "jump": False,
     }  # fmt: skip
     expected = {
         "epochs": 2, "lr": 0.02, "weight_decay": 1e-4, "schedule": "cosine", "clip": 1.0,
