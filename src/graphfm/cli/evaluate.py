@@ -25,7 +25,7 @@ Split = Annotated[
         names=(*SPLITS, ALL),
     ),
 ]
-Picture = Annotated[Path | None, option("Draw the report as a picture.", "FILE.png")]
+Picture = Annotated[Path | None, option("Draw the report as a picture (PNG).", "FILE")]
 
 
 def evaluate(

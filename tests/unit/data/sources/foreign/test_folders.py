@@ -113,7 +113,7 @@ WRONG = {
     "fractions": ({"edge_index": np.zeros((2, 3))}, "the array holds float64 values"),
     "id": ({"edge_index": np.array([[0, 7], [1, 1]])}, "node id 7; expected 0 to 2"),
     "labels": ({"node_label_19": np.zeros(4)}, r"y has shape \(4,\); expected \[3\]"),
-    "endless": ({"node_label_19": np.array([0, 1, np.inf])}, "not whole numbers"),
+    "endless": ({"node_label_19": np.array([0, 1, np.inf])}, "y holds infinite values"),
     "objects": ({"node_feat": np.array([[None]])}, "holds Python objects"),
     "far": (
         {"edge_index": np.array([[0, 2**30]]), "node_feat": None, "node_label_19": None,
