@@ -1,16 +1,21 @@
 """GraphFM: graph neural networks on large graphs, with feature momentum."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphfm import waiting  # noqa: F401 (sets variables that torch reads when it is loaded)
-from graphfm.api import Result, compare, load_model, resume, train
-from graphfm.data.datasets import load
-from graphfm.data.graph import Graph
-from graphfm.data.synthetic import synthetic
 from graphfm.errors import InputError
-from graphfm.methods import Method
-from graphfm.runs.model import Model
-from graphfm.runs.run import Run
-from graphfm.tuning import tune
 from graphfm.version import VERSION
+
+if TYPE_CHECKING:
+    from graphfm.api import Result, compare, load_model, resume, train
+    from graphfm.data.datasets import load
+    from graphfm.data.graph import Graph
+    from graphfm.data.synthetic import synthetic
+    from graphfm.methods import Method
+    from graphfm.runs.model import Model
+    from graphfm.runs.run import Run
+    from graphfm.tuning import tune
 
 __version__ = VERSION
 
@@ -29,3 +34,38 @@ __all__ = [
     "train",
     "tune",
 ]
+
+# Loaded when they are first used, because they load torch: `graphfm --help` does without.
+_PLACES = {
+    "Graph": "data.graph",
+    "Method": "methods",
+    "Model": "runs.model",
+    "Result": "api",
+    "Run": "runs.run",
+    "compare": "api",
+    "load": "data.datasets",
+    "load_model": "api",
+    "resume": "api",
+    "synthetic": "data.synthetic",
+    "train": "api",
+    "tune": "tuning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what the package offers, or a part of it, on first use."""
+    if name in _PLACES:
+        found = getattr(import_module(f"graphfm.{_PLACES[name]}"), name)
+        globals()[name] = found
+        return found
+    if not name.startswith("_"):
+        try:
+            return import_module(f"graphfm.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"graphfm.{name}":
+                raise
+    raise AttributeError(f"module 'graphfm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

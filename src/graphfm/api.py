@@ -60,7 +60,7 @@ def train(
     checkpoint_every: str = "auto",
     **options: Any,
 ) -> Result:
-    """Train on a graph, a dataset's name or an `.npz` file.
+    """Train on a graph, a dataset's name, a file or a folder.
 
     `train(graph, backbone="gcn", method="full", layers=2, hidden=64, lr=0.01, epochs=100)`.
     `method` is a name, "package.module:function", a function that returns a `Method` (its
@@ -72,7 +72,7 @@ def train(
     if not isinstance(graph, Graph | str | Path):
         raise InputError(
             f"cannot train on a {type(graph).__name__}; expected a Graph (Graph.from_pyg takes a "
-            "PyG Data), the name of a dataset or an .npz file"
+            "PyG Data), the name of a dataset, a file or a folder"
         )
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     what: dict[str, Any] = {"method": method, "backbone": backbone, "device": device}
@@ -237,12 +237,4 @@ def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Gra
 
 
 def _result(run: Run, score: Score, trainer: Trainer, out: Path | None) -> Result:
-    graph = trainer.graph
-    model = Model(
-        backbone=trainer.backbone,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        multi_label=graph.multi_label,
-        class_names=graph.class_names,
-    )
-    return Result(run=run, score=score, model=model, out=out)
+    return Result(run=run, score=score, model=Model.of(trainer), out=out)

@@ -21,3 +21,8 @@ def known_name(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         near = did_you_mean(name, known)
         raise InputError(f"unknown {what} {name!r}; choose one of {', '.join(known)}{near}")
+
+
+def needs(what: str, package: str) -> InputError:
+    """The error for a package that only some users need and that is not installed."""
+    return InputError(f"{what} needs {package}, which is not installed: pip install {package}")

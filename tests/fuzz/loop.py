@@ -56,9 +56,9 @@ class Report:
 class Fuzz:
     """Keeps a good folder for each reader, and spoils a copy of it for each input."""
 
-    def __init__(self, place: Path, seed: int) -> None:
+    def __init__(self, place: Path, seed: int, only: str | None = None) -> None:
         self.place, self.seed, self.report = place, seed, Report()
-        self.names = sorted(READERS)
+        self.names = [name for name in sorted(READERS) if only in (None, name)]
         self.distinct: dict[tuple[str, str], tuple[Path, bytes]] = {}  # an input for each refusal
         for name in self.names:
             folder = place / "good" / name
@@ -174,6 +174,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=sorted(READERS), help="the reader to try")
     parser.add_argument("--corpus", type=Path, help="write an input for each way of refusing")
     given = parser.parse_args()
     corpus = given.corpus and given.corpus.resolve()
@@ -183,7 +184,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
         os.environ["GRAPHFM_CACHE"] = str(Path(name, "cache"))
-        fuzz = Fuzz(Path(name), given.seed)
+        fuzz = Fuzz(Path(name), given.seed, given.only)
         report = fuzz.run(range(given.first, given.first + given.inputs))
     if corpus:
         corpus.write_text("".join(_entries(fuzz)))

@@ -16,6 +16,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load, save
 
+from tests.fuzz.tables import hostile
+
 NUMBERS = (
     "-1", "0", "1", "2147483648", "-2147483649", "9223372036854775807", "18446744073709551616",
     "9" * 40, "1e400", "-1e400", "NaN", "Infinity", "0.5", "1e-320", "00", "0x10", "1_000",
@@ -44,6 +46,8 @@ def mutated(name: str, content: bytes, dice: random.Random) -> bytes:
         ways += [recompressed, recompressed]
     if name.endswith(".json"):
         ways += [restructured, restructured, restructured]
+    if name.endswith((".csv", ".jsonl")):
+        ways += [lambda data, dice: hostile(name, data, dice)] * 6
     if name.endswith(".safetensors"):
         ways += [reheaded, reheaded, revalued, revalued, revalued]
     with suppress(Exception):  # not every way fits every content

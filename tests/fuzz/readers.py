@@ -33,6 +33,8 @@ from graphfm.runs.reader import read_config, read_run, read_score
 from graphfm.runs.run import Run, build
 from graphfm.training.loop import fit
 from graphfm.training.progress import Progress
+from tests.fuzz import tables
+from tests.fuzz.foreign import FOREIGN, read_foreign_graph
 from tests.reliability.runs import StopAfter, as_bytes
 from tests.unit.data.conftest import FORMS, WRITERS, make_example, zipped
 
@@ -222,4 +224,7 @@ READERS = {
     "signed checkpoint": Reader(make_stopped, read_checkpoint, sign),
     "comparison": Reader(make_comparison, read_comparison),
     "caches": Reader(make_caches, read_caches),
+    "tables": Reader(tables.make_texts, tables.read_tables),
+    "parquet": Reader(tables.make_parquet, tables.read_tables),
+    **{kind: Reader(make, read_foreign_graph) for kind, make in FOREIGN.items()},
 }

@@ -14,12 +14,16 @@ from tests.fuzz.loop import BYTES, SECONDS, Fuzz
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 
 
-def run(inputs: int, seed: int) -> dict:
+def run(inputs: int, seed: int, *more: str) -> dict:
     """In a process of its own: the memory that is measured is that of the readers."""
     command = [sys.executable, "-m", "tests.fuzz.loop", "--inputs", str(inputs)]
     root = Path(__file__).parents[2]
     ended = subprocess.run(
-        [*command, "--seed", str(seed)], capture_output=True, text=True, cwd=root, env=os.environ
+        [*command, "--seed", str(seed), *more],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env=os.environ,
     )
     assert ended.stdout, ended.stderr
     report = json.loads(ended.stdout)
@@ -41,6 +45,12 @@ def test_two_thousand_bad_inputs():
 @pytest.mark.extended
 def test_twenty_thousand_bad_inputs():
     check(run(20_000, seed=2), 20_000)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("reader", ["tables", "parquet"])
+def test_two_thousand_hostile_tables(reader):
+    check(run(2_000, 3, "--only", reader), 2_000)
 
 
 def test_the_corpus(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from graphfm.estimators.exact import Exact
 from graphfm.methods import METHODS, Method
 from graphfm.samplers.cluster import ClusterSampler
 from graphfm.tables.base import NodeTable
-from graphfm.training.objective import node_losses
+from graphfm.training.losses import node_losses
 from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 

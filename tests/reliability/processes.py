@@ -10,7 +10,15 @@ from pathlib import Path
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["graphfm.cli.app", "torch._dynamo", "matplotlib.figure", "matplotlib.backends.backend_agg"]
+    [
+        "graphfm.cli.app",
+        "graphfm.cli.train",
+        "graphfm.cli.compare",
+        "graphfm.cli.results",
+        "torch._dynamo",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
+    ]
 )
 PATIENCE = 120.0  # seconds after which a process hangs
 

@@ -12,7 +12,10 @@ def python_blocks(name: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/npz.md", "docs/extending.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md", "docs/your-question.md"],
+)
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(name)

@@ -18,7 +18,7 @@ PACKAGES = [path for path in FILES if path.name == "__init__.py"]
 # Rooms in the order in which they may import each other: a room imports rooms of earlier lines.
 ROOMS = (
     "errors version waiting",
-    "files memory batch options",
+    "files memory batch options metrics",
     "kernels",
     "norm",
     "layer",

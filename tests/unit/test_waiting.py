@@ -24,12 +24,12 @@ class Spy:
             print(json.dumps(dict(os.environ)), flush=True)
 sys.meta_path.insert(0, Spy)
 """
-VERSION = "sys.argv[1:] = ['--version']; "
+METHODS = "sys.argv[1:] = ['methods']; "  # a command that loads torch
 USES = {
-    "import graphfm": "import graphfm",
+    "import graphfm": "import graphfm; graphfm.train",  # loaded on first use
     "a module of it": "import graphfm.training.trainer",
-    "python -m graphfm": VERSION + "runpy.run_module('graphfm', run_name='__main__')",
-    "graphfm": VERSION + "from graphfm.cli import entry; entry()",
+    "python -m graphfm": METHODS + "runpy.run_module('graphfm', run_name='__main__')",
+    "graphfm": METHODS + "from graphfm.cli import entry; entry()",
 }
 
 

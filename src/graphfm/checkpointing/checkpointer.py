@@ -14,9 +14,9 @@ from graphfm.checkpointing.errors import ForeignCheckpointError, TrainingStopped
 from graphfm.checkpointing.gpu_sync import GpuSync
 from graphfm.checkpointing.schedule import SECONDS, Interval
 from graphfm.errors import InputError
+from graphfm.metrics.names import bounds
 from graphfm.training.errors import NonFiniteError
 from graphfm.training.progress import Progress
-from graphfm.training.settings import Training
 from graphfm.training.trainer import Trainer
 
 if TYPE_CHECKING:  # it needs safetensors, which `import graphfm` does without
@@ -27,7 +27,7 @@ DURATION = schema.real(0, 1e12)
 EPOCH: schema.Form = {
     "epoch": schema.whole(1),
     "loss": schema.real(),
-    "val": schema.maybe(schema.real(0, 1)),
+    "val": schema.maybe(schema.real()),  # within the bounds of its metric
     "lr": schema.real(0),
     "seconds": DURATION,
     "staleness": schema.maybe([schema.each(schema.maybe(schema.real()))]),
@@ -65,7 +65,7 @@ class Checkpointer:
         found = self.checkpoints.newest(lambda checkpoint: self._check(checkpoint, trainer))
         if found is not None:
             past = _with_defaults(found.record["training"])
-            progress.restore(found.record["progress"])
+            progress.restore(found.record["progress"], trainer.training)
             with found.opened() as stream:
                 state.restore(trainer, stream.keys(), stream.get_tensor, past)
                 progress.best_weights = {
@@ -141,7 +141,7 @@ class Checkpointer:
         record = {**checkpoint.record, "training": _with_defaults(checkpoint.record["training"])}
         schema.check(record, FORM, "state")
         _check_same(record["identity"], self.identity)
-        before, past = checked_progress(record["progress"], trainer.training), record["training"]
+        before, past = checked_progress(record["progress"], trainer), record["training"]
         with checkpoint.opened() as stream:
             evaluated = before.best is not None
             state.check(trainer, stream.keys(), stream.get_tensor, past, evaluated=evaluated)
@@ -178,10 +178,13 @@ def _with_defaults(training: Any) -> Any:
     return {"estimator": {}, **training} if isinstance(training, dict) else training
 
 
-def checked_progress(saved: Mapping[str, Any], settings: Training) -> Progress:
+def checked_progress(saved: Mapping[str, Any], trainer: Trainer) -> Progress:
     """The progress in a checkpoint. Refuses one that no training can have written."""
-    found = Progress(prepare_seconds=0.0)
-    found.restore(saved)
+    settings, found = trainer.training, Progress(prepare_seconds=0.0)
+    found.restore(saved, settings)
+    low, high = bounds(trainer.question.metric)
+    if any(record.val is not None and not low <= record.val <= high for record in found.records):
+        raise ValueError("a validation score is outside the range of its metric")
     numbers = [record.epoch for record in found.records]
     if numbers != list(range(1, min(len(numbers), settings.epochs) + 1)):
         raise ValueError("its epochs are not numbered from 1 without gaps")

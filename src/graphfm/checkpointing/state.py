@@ -18,7 +18,6 @@ from graphfm.errors import InputError
 from graphfm.training.trainer import Trainer
 
 Read = Callable[[str], Tensor]
-ADAM = ("step", "exp_avg", "exp_avg_sq")  # Adam's state of a parameter
 MOST_STEPS = 1 << 24  # Adam counts steps in float32, which cannot count further
 FINITE = (-schema.MOST, schema.MOST)
 RANGES = {  # smallest and largest number allowed in tensors whose names match
@@ -28,6 +27,7 @@ RANGES = {  # smallest and largest number allowed in tensors whose names match
     "history.*": FINITE,
     "optimizer.*.exp_avg": FINITE,
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
+    "optimizer.*.momentum_buffer": FINITE,
     "sampler.*": FINITE,  # unless the sampler says something else (`Sampler.ranges`)
 }
 OWN = ("totals", "random.sampler", "random.model", "random.epoch")  # the trainer's own tensors
@@ -147,8 +147,8 @@ def _expected(
         raise InputError("it does not fit this training: age")
     found = _of_parts(trainer) | dict(trainer.state_dict())
     for number, parameter in _stepped(trainer, names).items():
-        found[f"optimizer.{number}.step"] = torch.zeros(())
-        found |= {f"optimizer.{number}.{key}": parameter for key in ADAM[1:]}
+        for key in trainer.optimizer.kept:
+            found[f"optimizer.{number}.{key}"] = torch.zeros(()) if key == "step" else parameter
     if evaluated:
         found |= {f"best.{name}": rows for name, rows in trainer.backbone.state_dict().items()}
     if saved["steps"] is not None:
@@ -161,18 +161,20 @@ def _parameters(trainer: Trainer) -> list[Tensor]:
 
 
 def _stepped(trainer: Trainer, names: frozenset[str]) -> dict[int, Tensor]:
-    """The parameters that Adam has moved, by number. One that never had a gradient has no state.
+    """The parameters that have a state, by number. Adam has none of one that never had a gradient.
 
     Where batches may lack training nodes, Adam may not have moved any.
     """
-    numbered = dict(enumerate(_parameters(trainer)))
+    kept, numbered = trainer.optimizer.kept, dict(enumerate(_parameters(trainer)))
+    if "exp_avg" not in kept:  # SGD has made its state before the first step, or keeps none
+        return numbered if kept else {}
     moved = {n: p for n, p in numbered.items() if f"optimizer.{n}.exp_avg" in names}
     return moved or (numbered if trainer.method.sampler.always_trains else {})
 
 
 def _restore_optimizer(trainer: Trainer, names: frozenset[str], read: Read) -> None:
     state = {
-        number: {key: read(f"optimizer.{number}.{key}").clone() for key in ADAM}
+        number: {key: read(f"optimizer.{number}.{key}").clone() for key in trainer.optimizer.kept}
         for number in _stepped(trainer, names)
     }
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})

@@ -6,36 +6,26 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from graphfm.cli.bench import bench
-from graphfm.cli.compare import compare_command
-from graphfm.cli.datasets import datasets
 from graphfm.cli.help import Command, with_verbosity
-from graphfm.cli.info import info
-from graphfm.cli.listing import backbones, methods
-from graphfm.cli.options import own_code, own_codes
+from graphfm.cli.loading import COMMANDS, called, load, named_only
 from graphfm.cli.output import Interrupted, set_verbosity
-from graphfm.cli.reproduce import recipes, reproduce
-from graphfm.cli.results import evaluate, predict
 from graphfm.cli.signals import Heard
-from graphfm.cli.staleness import staleness_command
-from graphfm.cli.train import train_command
-from graphfm.cli.tune import tune_command
 from graphfm.errors import InputError
-from graphfm.memory import is_out_of_memory
 from graphfm.version import VERSION
 
-COMMANDS = (
-    evaluate, predict, reproduce, recipes, staleness_command(), bench, methods, backbones, info,
-)  # fmt: skip
 KINDS = {"integer": "a whole number", "number": "a number"}
 
 
-def make_app(arguments: Sequence[str]) -> typer.Typer:
-    """Make the commands. Code of the user's own that the arguments name adds its options."""
+def make_app(arguments: Sequence[str]) -> tuple[typer.Typer, list[str]]:
+    """Make the commands; returns them with the arguments, those of a --config file included.
+
+    Only the one that is called is loaded. Code of the user's own that the arguments name adds its
+    options.
+    """
     app = typer.Typer(
         name="graphfm",
         help="Train graph neural networks on large graphs.",
@@ -43,14 +33,31 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    command = next((word for word in arguments if not word.startswith("-")), None)
-    own = own_code(arguments) if command == "train" else {}
-    several = own_codes(arguments) if command in ("compare", "tune") else []
-    for one in (train_command(own), compare_command(several), tune_command(several), *COMMANDS):
-        app.command(cls=Command)(with_verbosity(one))
-    app.add_typer(_with_verbosity(datasets), name="datasets")
+    wanted, expanded = called(arguments), [*arguments]
+    for name in COMMANDS:
+        command = named_only(name)
+        if name == wanted:
+            command, expanded = _loaded(name, arguments)
+        if isinstance(command, typer.Typer):
+            app.add_typer(_with_verbosity(command), name=name)
+        else:
+            app.command(cls=Command)(with_verbosity(command))
     app.callback(invoke_without_command=True)(with_verbosity(_root))
-    return app
+    return app, expanded
+
+
+def _loaded(name: str, arguments: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command of a name, and the arguments with those of its --config file."""
+    command: Any = load(name)
+    if name == "staleness":
+        command = command()
+    elif name in ("train", "compare", "tune"):  # they have an option for every setting
+        from graphfm.cli.config import with_config
+        from graphfm.cli.options import own_code, own_codes
+
+        command = command(own_code(arguments) if name == "train" else own_codes(arguments))
+        return command, with_config(arguments, name, command)
+    return command, [*arguments]
 
 
 def _with_verbosity(group: typer.Typer) -> typer.Typer:
@@ -88,7 +95,8 @@ def main() -> None:
     set_verbosity()
     with Heard() as heard:
         try:
-            code = make_app(sys.argv[1:])(prog_name="graphfm", standalone_mode=False)
+            app, arguments = make_app(sys.argv[1:])
+            code = app(args=arguments, prog_name="graphfm", standalone_mode=False)
         except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
             _end(str(error) or "interrupted", getattr(error, "code", None) or heard.code)
         except Exception as error:
@@ -117,7 +125,7 @@ def _explain(error: Exception) -> str | None:
     """The message for a user's mistake; None for a bug of this program."""
     if isinstance(error, InputError):
         return str(error)
-    if is_out_of_memory(error):
+    if "torch" in sys.modules and _is_out_of_memory(error):
         return "there is not enough memory; use a smaller graph, or lower hidden or layers"
     if isinstance(error, OSError):
         return str(error)
@@ -126,6 +134,12 @@ def _explain(error: Exception) -> str | None:
         return None
     path = getattr(getattr(error, "ctx", None), "command_path", "graphfm")
     return f"{_bad_value(error) or describe().rstrip('.')}; see '{path} --help'"
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    from graphfm.memory import is_out_of_memory  # loads torch, which help does without
+
+    return is_out_of_memory(error)
 
 
 def _bad_value(error: Exception) -> str | None:

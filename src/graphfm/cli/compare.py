@@ -1,13 +1,14 @@
 """graphfm compare"""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from graphfm.cli.config import Config, PrintConfig
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
@@ -23,6 +24,7 @@ from graphfm.experiments.compare.sweep import Sweep, own_settings
 from graphfm.experiments.tables import Table, as_text
 from graphfm.methods import METHODS
 from graphfm.options import one_of
+from graphfm.runs.config_file import comparison_as_toml
 from graphfm.runs.named import Named, choose_backbone
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
@@ -117,29 +119,41 @@ def compare(
     budget_seconds: Seconds = None,
     patience: Patience = None,
     columns: Columns = None,
+    config: Config = None,
+    print_config: PrintConfig = False,
     json: Json = False,
     **settings: Any,
 ) -> None:
     """Compare methods on one graph, one network and one budget.
 
     Every training runs in a process of its own, so that its peak memory is its own. The same
-    command continues where an earlier one ended; a finished training is not run twice. More
-    methods, seeds or values may be added later, in the same folder. A setting goes to every method
-    that takes it, and its value has to suit all of them; otherwise give it to single methods with
-    --set. The table lists every setting in which rows differ, and differences of test scores from
-    the row that is best on validation. The time to the best epoch includes preparation, not
-    evaluation. Exit code 1: a training failed.
+    command continues where an earlier one ended; methods, seeds or values may be added then. A
+    setting goes to every method that takes it, and its value has to suit all of them; otherwise
+    give it to single methods with --set. The table lists every setting in which rows differ, and
+    differences of test scores from the row that is best on validation. The time to the best epoch
+    includes preparation, not evaluation. Exit code 1: a training failed.
     """
+    limits: dict[str, Any] = {"budget_epochs": budget_epochs, "budget_seconds": budget_seconds}
     with importable(os.getcwd() if ":" in methods + backbone else None):
         chosen, network = choose_methods(methods), choose_backbone(backbone)
-        single = own_settings(settings_of or [])
-        given, single = parsed_per_method(settings, chosen, network, single)
+        own = own_settings(settings_of or [])
+        given, own = parsed_per_method(settings, chosen, network, own)
         plan = Plan.make(
             dataset=dataset, methods=chosen, backbone=network, seeds=seeds, device=device,
-            budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience,
-            sweep=[Sweep.parse(text) for text in sweep or []], own=single, **given,
+            sweep=[Sweep.parse(text) for text in sweep or []], own=own, patience=patience, **limits,
+            **given,
         )  # fmt: skip
-    _run(plan, out, choose_columns(columns), json)
+    shown = choose_columns(columns)
+    if print_config:
+        limits |= {"seeds": seeds, "set": settings_of, "sweep": sweep, "columns": columns}
+        names = {"dataset": dataset, "backbone": backbone, "methods": methods, "device": device}
+        _print_config(names, {**limits, "out": out}, {**given, "patience": patience})
+    else:
+        _run(plan, out, shown, json)
+
+
+def _print_config(*parts: Mapping[str, Any]) -> None:
+    typer.echo(comparison_as_toml(*parts), nl=False)
 
 
 def _run(plan: Plan, out: Path | None, columns: Sequence[str] | None, json: bool) -> None:

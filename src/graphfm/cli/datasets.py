@@ -60,7 +60,9 @@ def _list(context: typer.Context, json: Json = False) -> None:
         for name, about in DATASETS.items()
     )
     typer.echo(
-        "\nA FILE.npz can be used as a dataset too. 'synthetic:NAME:0.1' has a tenth of the size.\n"
+        "\nA file or a folder can be used too, also one of 'graphfm import'; docs/formats.md lists "
+        "the formats.\n"
+        "'synthetic:NAME:0.1' has a tenth of the size.\n"
         f"'graphfm datasets fetch NAME' downloads a dataset into {data_folder()}."
     )
 

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from typing import Annotated, Any, get_args
 
@@ -38,7 +39,9 @@ class Command(TyperCommand):
             with formatter.section(title):
                 if title == MORE and not ctx.meta.get(HELP_ALL):
                     names = ", ".join(name.split()[0] for name, _ in panels[title])
-                    formatter.write_text(f"{names}. They are explained by {HELP_ALL}.")
+                    text, width = f"{names}. They are explained by {HELP_ALL}.", formatter.width - 2
+                    for line in textwrap.wrap(text, width, break_on_hyphens=False):
+                        formatter.write(f"  {line}\n")
                 else:
                     formatter.write_dl(panels[title], col_max=NAMES)
 

@@ -21,7 +21,7 @@ def info(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="A name or a FILE.npz.", autocompletion=completion(DATASETS)
+            metavar="DATASET", help="A name or a path.", autocompletion=completion(DATASETS)
         ),
     ],
     json: Json = False,
@@ -53,16 +53,28 @@ def _rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         if name == "splits":
             shown |= {f"{split} nodes": count for split, count in value.items()}
         elif name == "largest_classes":
-            shares = ", ".join(f"{label} {share:.1%}" for label, share in value)
-            shown["largest classes"] = shares or None
+            counts = record["class_counts"]
+            parts = [f"{label} {counts[label]:,} ({share:.1%})" for label, share in value]
+            rest = f", and {more} more" if (more := len(counts) - len(parts)) else ""
+            shown |= {"largest classes": ", ".join(parts) + rest} if parts else {}
+        elif name == "targets":
+            shown |= {f"target {target['name']}": _target(target) for target in value or ()}
         elif name == "graph_bytes":
             shown["memory of the graph"] = size(value)
         elif name == "training_bytes":
             needs = ((PLANNED[method], size(number)) for method, number in (value or {}).items())
             shown |= {f"more to train sage, {method}": f"about {need}" for method, need in needs}
-        elif name != "label_warning":
+        elif name not in ("label_warning", "class_counts"):
             shown[name.replace("_", " ")] = value
     return [(name, _text(value)) for name, value in shown.items()]
+
+
+def _target(target: dict[str, Any]) -> str:
+    known = f"known of {target['known']:,} nodes"
+    if not target["known"]:
+        return known
+    numbers = (f"{name} {target[name]:.4g}" for name in ("mean", "std", "min", "max"))
+    return f"{known}, {', '.join(numbers)}"
 
 
 def _text(value: Any) -> str:

@@ -43,7 +43,7 @@ def own_codes(arguments: Sequence[str]) -> list[Named]:
 
 
 def _own(option: str, choose: Callable[[str], Named], arguments: Sequence[str]) -> list[Named]:
-    names = [name.strip() for name in (_value_of(flag(option), arguments) or "").split(",")]
+    names = [name.strip() for name in (value_of(flag(option), arguments) or "").split(",")]
     own = [name for name in names if is_place(name)]
     with importable(os.getcwd() if own else None):  # nothing else may come from that folder
         return [choose(name) for name in own]
@@ -131,7 +131,7 @@ def _in_panel(panel: str, parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=Annotated[kind, about])
 
 
-def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+def value_of(option: str, arguments: Sequence[str]) -> str | None:
     """The last value that the arguments give to an option, before typer has read them."""
     found = None
     for number, argument in enumerate(arguments):

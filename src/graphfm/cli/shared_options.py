@@ -7,7 +7,7 @@ import typer
 
 from graphfm.backbones import BACKBONES
 from graphfm.data.datasets import DATASETS
-from graphfm.runs.run import DEVICES
+from graphfm.runs.devices import DEVICES
 
 
 def option(
@@ -44,7 +44,7 @@ def completion(names: Iterable[str], *, many: bool = False) -> Callable[[str], l
 
 
 DATASET = option(
-    "A name that 'graphfm datasets' lists, or a FILE.npz.",
+    "A name that 'graphfm datasets' lists, or a path.",
     "NAME",
     default="debian",
     names=DATASETS,
@@ -56,4 +56,6 @@ BACKBONE = option(
     names=BACKBONES,
 )
 Dataset = Annotated[str, DATASET]
-Device = Annotated[str, option("auto, cpu or cuda.", "NAME", names=DEVICES)]
+Device = Annotated[
+    str, option("auto, cpu, cuda, or one of several GPUs: cuda:1.", "NAME", names=DEVICES)
+]

@@ -10,6 +10,7 @@ import typer
 
 from graphfm.api import start as start_run
 from graphfm.checkpointing.schedule import Interval
+from graphfm.cli.config import Config, PrintConfig
 from graphfm.cli.ending import report, stoppable
 from graphfm.cli.options import parsed, with_settings
 from graphfm.cli.output import Json, folded, print_json, say
@@ -17,9 +18,12 @@ from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
 from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
 from graphfm.data.datasets import load
+from graphfm.data.graph.labels import in_words
 from graphfm.errors import InputError
 from graphfm.methods import METHODS
 from graphfm.recipes import recipe_of
+from graphfm.recipes.recipe import Recipe
+from graphfm.runs.config_file import run_as_toml
 from graphfm.runs.explain import explain as explain_run
 from graphfm.runs.folder import check_free, new_path
 from graphfm.runs.memory_plan import foresee, memory_plan
@@ -91,6 +95,8 @@ def train(
     resume: Resume = None,
     checkpoint_every: CheckpointEvery = None,
     explain: Explain = False,
+    config: Config = None,
+    print_config: PrintConfig = False,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -103,24 +109,31 @@ def train(
     what = {"dataset": dataset, "method": method, "backbone": backbone}
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
-        if explain:
-            raise InputError("--explain prints the plan of a new training; leave out --resume")
+        if explain or print_config:
+            flag = "--explain" if explain else "--print-config"
+            raise InputError(f"{flag} prints the plan of a new training; leave out --resume")
         place = None if device == "auto" else device
         others = {"dataset": dataset, "device": place, "out": out, "recipe": recipe, **settings}
         go_on(resume, interval, json, {**given, **own}, others)
         return
-    if recipe is None:
-        options = _settled(own, given, settings, device)
-        _train({**options, **own}, out, interval, json=json, explain=explain)
+    known = None if recipe is None else recipe_of(recipe)
+    options = _settled(own, given, settings, device, None if known is None else known.run)
+    options = options if known is None else known.options(**options)
+    if print_config:
+        typer.echo(run_as_toml(Run.make(**{**options, **own})), nl=False)
         return
-    known = recipe_of(recipe)
-    options = known.options(**_settled(own, given, settings, device, known.run))
-    departure = known.departure(options)
+    departure = None if known is None else known.departure(options)
     if departure is not None:
         say(departure)
     _train({**options, **own}, out, interval, json=json, explain=explain)
-    if departure is None and known.paper is not None and dataset is None and not explain:
-        say(f"{known.row} on {known.run.dataset} has {known.paper:.4f} in the paper")
+    if departure is None and dataset is None and not explain:
+        _say_published(known)
+
+
+def _say_published(recipe: Recipe | None) -> None:
+    """Say what the paper has for a run that follows a recipe, if it has a number."""
+    if recipe is not None and recipe.paper is not None:
+        say(f"{recipe.row} on {recipe.run.dataset} has {recipe.paper:.4f} in the paper")
 
 
 def _settled(
@@ -158,7 +171,7 @@ def _train(
         if not explain:  # an explanation has this line already
             say(str(plan), fold=True)
     graph = load(run.dataset, device=device, dtype=run.training.feature_type)
-    check_trainable(graph)
+    check_trainable(graph, run.training)
     if explain:
         lines = explain_run(run, graph)
         shown = "\n".join(folded(line, sys.stdout) for line in lines)
@@ -171,7 +184,7 @@ def _train(
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features} features, {graph.num_classes} classes; "
+        f"{graph.num_features} features, {in_words(graph)}; "
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
         fold=True,
     )

@@ -3,5 +3,6 @@
 Inside, imports go one way: `formats` -> `graph` -> `matrix` -> `sources` -> `synthetic`,
 `datasets`.
 Imported by: `samplers`, `estimators` and every later room.
-May import: `errors`, `version`, `files`, `memory`, `batch`, `kernels`, `norm`, `layer`, `tables`.
+May import: `errors`, `version`, `files`, `memory`, `batch`, `metrics`, `kernels`, `norm`, `layer`,
+`tables`.
 """

@@ -1,7 +1,8 @@
-"""Loads graphs by name: the packaged one, those of the paper, synthetic ones, `.npz` files."""
+"""Loads graphs by name (packaged, of the paper, synthetic), and from files and folders."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -11,7 +12,9 @@ import torch
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.sources.catalog import CATALOG
-from graphfm.data.sources.fetch import fetched_size, load_fetched
+from graphfm.data.sources.fetch import fetched_size, folder_size, load_fetched
+from graphfm.data.sources.foreign import FORMATS, kind_of, read_foreign
+from graphfm.data.sources.mapped_folder import open_graph
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError, did_you_mean
 
@@ -26,6 +29,10 @@ DATASETS: Mapping[str, str] = {
 }
 
 
+LARGE = 1 << 28  # bytes of an .npz file that is better converted
+log = logging.getLogger("graphfm")
+
+
 def load(
     name: str | Path,
     *,
@@ -33,7 +40,9 @@ def load(
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
 ) -> Graph:
-    """Load a graph by name (`graphfm datasets` lists the names) or from an `.npz` file.
+    """Load a graph by name (`graphfm datasets` lists the names) or from a file or folder.
+
+    `docs/formats.md` lists the formats.
 
     A synthetic graph can be scaled: `synthetic:reddit:0.01` has a hundredth of Reddit's nodes.
     The paper's datasets are read from `root`, $GRAPHFM_DATA or the user's cache folder, where
@@ -59,18 +68,46 @@ def _load(
     if name == "debian":
         with as_file(files("graphfm.data") / "debian.npz") as path:
             return Graph.from_npz(path)
+    if is_folder(name):
+        return open_graph(Path(name))
+    if str(name) and (kind := kind_of(Path(name))):
+        return read_foreign(kind, Path(name))
     if not str(name).endswith(".npz") and Path(name).exists() and str(name):
         raise InputError(
-            f"{name} is not an .npz file; convert it to one (docs/npz.md shows how), or build a "
-            "Graph in Python with Graph.from_edges and save it"
+            f"{name} is not a graph that is recognised; expected {FORMATS} (docs/formats.md), or a "
+            "folder of 'graphfm import', which reads tables (docs/your-graph.md)"
         )
     if not str(name).endswith(".npz"):
         names = ", ".join(DATASETS)
         near = did_you_mean(str(name), DATASETS)
         raise InputError(
-            f"unknown dataset {str(name)!r}; choose one of {names}, or a FILE.npz{near}"
+            f"unknown dataset {str(name)!r}; choose one of {names}, or a file or folder{near}"
         )
-    return Graph.from_npz(name)
+    return _from_npz(Path(name))
+
+
+def is_folder(name: str | Path) -> bool:
+    """True if this is the path of a graph in a folder of mapped arrays."""
+    return bool(str(name)) and Path(name, "graph.json").exists()
+
+
+def _from_npz(path: Path) -> Graph:
+    if path.is_file() and path.stat().st_size >= LARGE:
+        log.info(
+            "%s is large, and is read and sorted at every start; 'graphfm import %s --out FOLDER' "
+            "makes a folder of it that opens at once", path, path,
+        )  # fmt: skip
+    return Graph.from_npz(path)
+
+
+def path_of(name: str) -> Path | None:
+    """The path that a dataset names, made absolute; None if it is the name of a dataset."""
+    base = name.partition(":")[0]
+    if base in ("synthetic", "debian") or base in CATALOG or not name:
+        return None
+    path = Path(name)
+    known = name.endswith(".npz") or is_folder(name) or kind_of(path)
+    return path.resolve() if known else None
 
 
 def known_size(
@@ -92,7 +129,9 @@ def known_size(
             feature_type=dtype or torch.float32,
             still_to_come=shape.num_bytes(dtype or torch.float32),
         )
-    return fetched_size(name, device, dtype) if base in CATALOG else None
+    if base in CATALOG:
+        return fetched_size(name, device, dtype)
+    return folder_size(Path(name), device, dtype) if is_folder(name) else None
 
 
 def _synthetic(name: str) -> tuple[str, float]:

@@ -88,7 +88,8 @@ def _full_loss(trainer: Trainer) -> Tensor:
     graph, sampler = trainer.graph, FullSampler()
     sampler.prepare(trainer.infer.adjacency, StepPlan(num_layers=len(trainer.backbone.layers)))
     logits = trainer.backbone(trainer.x.float(), sampler.batch, Exact())
-    return weighted_loss(logits, graph.y, as_mean(graph.train_mask.float()))
+    weight = as_mean(graph.train_mask.float())
+    return weighted_loss(logits, graph.y, weight, trainer.question.loss)
 
 
 def _batches(trainer: Trainer, number: int | None) -> Iterator[Batch]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphfm.experiments.outcome import FAILED, UNDEFINED, Outcome
+from graphfm.runs.devices import kind_of
 from graphfm.runs.earlier import updated
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
@@ -44,11 +45,13 @@ def key_of(
     """Every setting of a run, and the hash of the user's own code, as one string.
 
     What an older version did not have or wrote in another form counts as `Run.from_json` reads it,
-    and an absent field as None, so that folders of older versions can be continued.
+    and an absent field as None, so that folders of older versions can be continued. The number of a
+    GPU is no part of it.
     """
     run = updated(run)
     training = {**asdict(Training()), **run["training"]}
     given = {name: value for name, value in run.items() if value is not None}
+    given["device"] = kind_of(given["device"])
     return json.dumps([measure, {**given, "training": training}, digests or {}], sort_keys=True)
 
 

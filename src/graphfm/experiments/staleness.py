@@ -31,6 +31,7 @@ from graphfm.experiments.staleness_record import STALENESS, mean_staleness
 from graphfm.experiments.store import SCRATCH, Store, memory_store
 from graphfm.experiments.tables import BELOW, Column, Table, write_tables
 from graphfm.methods import METHODS
+from graphfm.runs.devices import kind_of
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, pick_device
 from graphfm.training.setup import check_trainable
@@ -211,6 +212,7 @@ def _is_defined(name: str, options: Mapping[str, Any], graph: Graph, observer: O
 def _settings(options: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
     """All that must be the same for rows to stand in one table."""
     shared = {name: value for name, value in options.items() if name not in ("dataset", "seed")}
+    shared["device"] = kind_of(shared["device"])
     return {
         "graph": {"fingerprint": graph.fingerprint},
         "options": shared,

@@ -53,7 +53,8 @@ cross_entropy
                      on the side stream
 adam
   Adam.step          step.adam: a state exists, all   torch.optim.Adam.step     test_adam
-                     parameters at the same step
+                     parameters at the same step;
+                     also AdamW
 ==================== ================================ ========================= ====================
 
 `backend` holds the settings and the probe for Triton, `precompile` compiles kernels before a

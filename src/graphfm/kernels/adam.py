@@ -1,4 +1,4 @@
-"""Adam, with one kernel for all parameters."""
+"""Adam and AdamW, with one kernel for all parameters."""
 
 import math
 from itertools import accumulate
@@ -16,20 +16,12 @@ MOST_PARAMETERS = 32  # of a launch: a kernel's arguments must fit into 4 KiB
 class Adam(torch.optim.Adam):
     """`torch.optim.Adam` with the same state, whose fused kernel leaves most of a GPU idle.
 
-    The plain twin of `step` is torch's own.
+    With `decoupled_weight_decay` it is AdamW. The plain twin of `step` is torch's own.
     """
 
-    _in_step: bool | None = None  # all parameters have taken the same steps; None: not known yet
+    kept = ("step", "exp_avg", "exp_avg_sq")  # the state of a parameter, for checkpoints
 
-    @classmethod
-    def of(
-        cls, backbone: nn.Module, lr: float, weight_decay: float, device: torch.device
-    ) -> "Adam":
-        """Make one for a network; on a GPU its state lives there, so a CUDA graph can hold it."""
-        settings: dict[str, Any] = {"lr": lr}
-        if device.type == "cuda":
-            settings = {"lr": torch.tensor(lr, device=device), "capturable": True}
-        return cls(backbone.parameters(), weight_decay=weight_decay, fused=True, **settings)
+    _in_step: bool | None = None  # all parameters have taken the same steps; None: not known yet
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -88,7 +80,7 @@ class Adam(torch.optim.Adam):
             weights, grads, means, squares, sizes, tuple(accumulate(programs, initial=0))[:-1],
             self.state[changed[0]]["step"], group["lr"], 1 - beta1, beta2, 1 - beta2,
             math.log(beta1), math.log(beta2), group["eps"], group["weight_decay"],
-            BLOCK=NUMBERS_PER_PROGRAM,
+            DECOUPLED=group["decoupled_weight_decay"], BLOCK=NUMBERS_PER_PROGRAM,
         )  # fmt: skip
 
     def _tensors(self, parameter: nn.Parameter) -> tuple[Tensor, Tensor, Tensor, Tensor]:

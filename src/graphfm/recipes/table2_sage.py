@@ -88,4 +88,5 @@ def graphfm_ib(dataset: str) -> Iterator[Recipe]:
         yield make(f"{name}-graphfm-ib-{AS_RELEASED}", label, released, source=IB_SOURCE)
     twin, label = {**base, **AS_PUBLISHED}, "sage, GraphSAGE, tuned like GraphFM-IB"
     twin["method"] = "graphsage"
-    yield make(f"{name}-graphsage-{TWIN}", label, twin, source=IB_SOURCE, chosen=chosen)
+    of_twin = tuple(what for what in chosen if what != BETA)
+    yield make(f"{name}-graphsage-{TWIN}", label, twin, source=IB_SOURCE, chosen=of_twin)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from graphfm.metrics.names import title
 from graphfm.training.callbacks import EpochRecord, Score
 
 LOSS, VALIDATION = "#888888", "#1f6fb4"
@@ -21,7 +22,7 @@ def draw_curves(records: Sequence[EpochRecord], score: Score, path: Path) -> Non
     values = losses.twinx()
     values.plot(*zip(*evaluated, strict=True), color=VALIDATION)
     values.plot(score.best_epoch, score.val, "o", color=VALIDATION)
-    values.set_ylabel("validation micro-F1")
+    values.set_ylabel(f"validation {title(score.metric)}")
     values.yaxis.label.set_color(VALIDATION)
     test = "" if score.test is None else f", test {score.test:.4f}"
     values.set_title(f"best epoch {score.best_epoch}: validation {score.val:.4f}{test}")

@@ -22,6 +22,7 @@ from graphfm.backbones.base import Backbone
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.store import CheckpointStore, separate
+from graphfm.data.datasets import path_of
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.files import (
@@ -36,6 +37,7 @@ from graphfm.files import (
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Callback, EpochRecord, Score
+from graphfm.training.question import Question
 
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
@@ -212,8 +214,9 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "multi_label": graph.multi_label,
             "class_names": None if graph.class_names is None else list(graph.class_names),
             "fingerprint": graph.fingerprint,
-            "path": str(Path(run.dataset).resolve()) if run.dataset.endswith(".npz") else None,
+            "path": None if (path := path_of(run.dataset)) is None else str(path),
         },
+        "question": Question.of(graph, run.training).to_json(),
         "checkpoint_every": str(interval),
         "versions": versions(),
         "machine": {**machine(graph.device), "kind": graph.device.type},

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from graphfm.backbones.base import Backbone
-from graphfm.data.graph import Graph
-from graphfm.errors import InputError
+from graphfm.data.graph import SPLITS, Graph
+from graphfm.data.graph.labels import labelled
+from graphfm.errors import InputError, known_name
+from graphfm.metrics.names import CLASSES, LABELS, REGRESSION, names_for
+from graphfm.metrics.report import report
+from graphfm.metrics.scores import LAST, Metrics, all_scores
 from graphfm.training.inference import LayerwiseInference
-from graphfm.training.objective import probabilities, scores
+from graphfm.training.objective import probabilities
+from graphfm.training.trainer import Trainer
+
+WORDS = {CLASSES: "classes", LABELS: "labels", REGRESSION: "targets"}
+ALL = "all"  # every node with a label
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,38 +30,103 @@ class Model:
 
     backbone: Backbone
     num_features: int
-    num_classes: int
+    num_classes: int  # or labels, or targets of a regression
     multi_label: bool
     class_names: tuple[str, ...] | None = None
+    metric: str = "micro-f1"  # by which its epoch was chosen
+    positive: int = LAST  # of two classes the one that rankings look for
+    # Of a regression: mean and deviation of each target, in which the network's outputs are.
+    center: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, trainer: Trainer) -> Model:
+        """The model of a training that has ended."""
+        graph, question = trainer.graph, trainer.question
+        return cls(
+            backbone=trainer.backbone,
+            num_features=graph.num_features,
+            num_classes=graph.num_classes,
+            multi_label=graph.multi_label,
+            class_names=graph.class_names,
+            **question.to_json(),
+        )
+
+    @property
+    def task(self) -> str:
+        """What it was trained for: "classes" (one per node), "labels" (many) or "regression"."""
+        if self.center is not None:
+            return REGRESSION
+        return LABELS if self.multi_label else CLASSES
 
     def predict(self, graph: Graph) -> Tensor:
-        """[num_nodes, num_classes] exact probabilities of every node, on the graph's device."""
-        return probabilities(self._logits(graph), self.multi_label)
+        """[num_nodes, num_classes] exact probabilities of every node, on the graph's device.
 
-    def evaluate(
-        self, graph: Graph, splits: Sequence[str] = ("train", "val", "test")
-    ) -> dict[str, float | None]:
-        """Micro-F1 of each split; None where a split is empty."""
+        Of a regression: [num_nodes, num_targets] values, on the scale of the targets.
+        """
+        outputs = self._outputs(graph)
+        return outputs if self.task == REGRESSION else probabilities(outputs, self.multi_label)
+
+    def evaluate(self, graph: Graph, splits: Sequence[str] = SPLITS) -> dict[str, float | None]:
+        """The metric of the training in each split; None where a split is empty."""
+        found = self.metrics(graph, splits)
+        return {s: None if not found[s] else found[s][self.metric] for s in splits}
+
+    def metrics(self, graph: Graph, splits: Sequence[str] = SPLITS) -> dict[str, Metrics]:
+        """Every metric of the task, by split; empty where a split is."""
+        outputs = self._scored(graph)
+        return {split: self._metrics(outputs, graph, graph.mask(split)) for split in splits}
+
+    def report(self, graph: Graph, split: str | None = None) -> dict[str, Any]:
+        """All metrics of all splits, and of one: by class, by degree, confusion, calibration.
+
+        `split` is "train", "val", "test" or "all" (every node with a label); without one it is the
+        last of the three that has nodes, or else all.
+        """
+        outputs = self._scored(graph)
+        if split is None:
+            filled = [name for name in SPLITS if bool(graph.mask(name).any())]
+            split = filled[-1] if filled else ALL
+        known_name("split", split, (*SPLITS, ALL))
+        chosen = labelled(graph.y) if split == ALL else graph.mask(split)
+        if not bool(chosen.any()):
+            raise InputError(f"the graph has no {split} nodes; choose another split, or all")
+        metrics = {name: self._metrics(outputs, graph, graph.mask(name)) for name in SPLITS}
+        if split == ALL:
+            metrics[ALL] = self._metrics(outputs, graph, chosen)
+        y, degree = graph.y[chosen], graph.degree[chosen]
+        detail = report(self.task, outputs[chosen], y, degree, self.positive)
+        return {"metric": self.metric, "metrics": metrics, "split": split, **detail}
+
+    def _metrics(self, outputs: Tensor, graph: Graph, mask: Tensor) -> Metrics:
+        if not bool(mask.any()):
+            return {}
+        names = names_for(self.task)
+        return all_scores(names, self.task, outputs[mask], graph.y[mask], self.positive)
+
+    def _scored(self, graph: Graph) -> Tensor:
+        """The outputs for a graph whose labels are of the same kind as those of the training."""
         if graph.num_classes == 0:
             raise InputError("the graph has no labels to score by; use predict")
-        if (graph.num_classes, graph.multi_label) != (self.num_classes, self.multi_label):
+        if (graph.num_classes, graph.task) != (self.num_classes, self.task):
             raise InputError(
-                f"the graph has {_labels(graph.num_classes, graph.multi_label)}, but "
-                f"the model was trained on {_labels(self.num_classes, self.multi_label)}"
+                f"the graph has {graph.num_classes} {WORDS[graph.task]}, but the model was "
+                f"trained on {self.num_classes} {WORDS[self.task]}"
             )
         if None not in (names := (graph.class_names, self.class_names)) and names[0] != names[1]:
             raise InputError("the graph's classes have other names than those of the model")
-        return scores(self._logits(graph), graph, tuple(splits))
+        return self._outputs(graph)
 
-    def _logits(self, graph: Graph) -> Tensor:
+    def _outputs(self, graph: Graph) -> Tensor:
+        """Logits of classes, or values of a regression."""
         if graph.num_features != self.num_features:
             raise InputError(
                 f"the graph has {graph.num_features} features per node, but "
                 f"the model was trained on {self.num_features}"
             )
         backbone = self.backbone.to(graph.device)
-        return LayerwiseInference(backbone.adjacency(graph))(backbone)
-
-
-def _labels(num_classes: int, multi_label: bool) -> str:
-    return f"{num_classes} {'labels' if multi_label else 'classes'}"
+        outputs = LayerwiseInference(backbone.adjacency(graph))(backbone)
+        if self.center is None or self.scale is None:
+            return outputs
+        center, scale = (torch.tensor(v, device=graph.device) for v in (self.center, self.scale))
+        return outputs.float() * scale + center

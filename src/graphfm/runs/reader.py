@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from graphfm.checkpointing.schedule import Interval
 from graphfm.data.graph import names as naming
 from graphfm.errors import InputError
 from graphfm.files import read_json
+from graphfm.metrics.names import CLASSES, REGRESSION, names_for, title
+from graphfm.metrics.scores import LAST
 from graphfm.runs.folder import CONFIG, RESULT, WEIGHTS
 from graphfm.runs.model import Model
 from graphfm.runs.named import (
@@ -53,6 +56,7 @@ def read_run(
                 raise ValueError(f"{name} is {graph[name]!r}")
         naming.check_names("class_names", names, graph["num_classes"])
         sizes = graph["num_features"], graph["num_classes"]
+        question = _question(config.get("question", {}), graph["num_classes"])
         with torch.device("meta"):  # allocates nothing before the shapes are checked
             planned = run.new_backbone(*sizes)
     except MALFORMED as error:
@@ -70,6 +74,7 @@ def read_run(
         num_classes=graph["num_classes"],
         multi_label=bool(graph["multi_label"]),
         class_names=names,
+        **question,
     )
     return run, model, graph
 
@@ -109,12 +114,29 @@ def read_score(path: Path) -> Score | None:
         score = Score(**record)
         for name in ("val", "best_epoch", "epochs", "seconds_per_epoch", "peak_bytes"):
             float(getattr(score, name))
+        title(score.metric)
+        {split: {**found} for split, found in score.metrics.items()}
         for value in (score.test, score.train_bytes):
             if value is not None:
                 float(value)
     except MALFORMED as error:
         raise InputError(f"{path / RESULT} is not the result of a run: {error}; {ADVICE}") from None
     return score
+
+
+def _question(record: Mapping[str, Any], num_outputs: int) -> dict[str, Any]:
+    """How the model's outputs are judged and scaled; a record of earlier versions says nothing."""
+    units: list[Any] = [record.get("center"), record.get("scale")]
+    task = CLASSES if units == [None, None] else REGRESSION
+    metric, positive = record.get("metric", names_for(task)[0]), record.get("positive", LAST)
+    if metric not in names_for(task) or type(positive) is not int or not -1 <= positive <= 1:
+        raise ValueError(f"its question is {dict(record)!r}")
+    if task == REGRESSION:
+        units = [tuple(map(float, unit)) for unit in units if unit is not None]
+        sizes = [len(unit) for unit in units]
+        if sizes != [num_outputs] * 2 or not all(map(math.isfinite, sum(units, ()))):
+            raise ValueError(f"its center and scale are not of {num_outputs} targets")
+    return {"metric": metric, "positive": positive, "center": units[0], "scale": units[1]}
 
 
 def _check_shapes(path: Path, shapes: Mapping[str, torch.Size]) -> None:

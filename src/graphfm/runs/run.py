@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import torch
-
 from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
-from graphfm.errors import InputError, known_name
+from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
+from graphfm.runs.devices import check_device
+from graphfm.runs.devices import pick_device as pick_device  # others import it from here
 from graphfm.runs.earlier import FORMAT, own_updated, updated
 from graphfm.runs.memory_plan import MemoryPlan, foresee, memory_plan
 from graphfm.runs.named import (
@@ -43,7 +43,6 @@ from graphfm.training.setup import check_capture, check_trainable, seeded
 from graphfm.training.trainer import Trainer
 
 OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
-DEVICES = ("auto", "cpu", "cuda")
 RECORDED = (
     "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
 )  # fmt: skip
@@ -82,7 +81,7 @@ class Run:
         """
         how = choose_method(method)
         network = _network(how, backbone)
-        known_name("device", device, DEVICES)
+        check_device(device)
         given = {name: value for name, value in options.items() if value is not None}
         check_apart(how, network)
         known = {n: o for n, o in how.options.items() if not (how.published and n == AS_PUBLISHED)}
@@ -186,7 +185,7 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     With a `plan` that was checked for this graph, the graph and its memory are not checked again.
     """
     if plan is None:
-        check_trainable(graph)
+        check_trainable(graph, run.training)
     graph = graph.with_features(run.training.feature_type or graph.x.dtype)
     graph = graph.to(pick_device(run.device))
     if plan is None:
@@ -215,16 +214,6 @@ def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
     except InputError:  # its defaults alone may not be valid
         return names
     return names if keeps_history else names.difference(HISTORY_SETTINGS)
-
-
-def pick_device(name: str) -> torch.device:
-    """The device of that name; "auto" is the GPU if there is one."""
-    known_name("device", name, DEVICES)
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("device is cuda, but torch sees no GPU; use device cpu or auto")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
 
 
 def _network(method: Named, backbone: BackboneLike | None) -> Named:

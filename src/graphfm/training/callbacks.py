@@ -1,9 +1,11 @@
 """The events and records that a training reports to callbacks."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphfm.backbones.base import Backbone
+from graphfm.metrics.names import gain
+from graphfm.metrics.scores import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,13 @@ class Score:
     staleness: tuple[dict[str, float | None], ...] | None = None  # of the best epoch, if measured
     peak_bytes: int  # of everything, evaluation included
     train_bytes: int | None = None  # of preparation and steps alone; None if it is not known
+    metric: str = "micro-f1"  # what `val` and `test` are
+    metrics: Mapping[str, Metrics] = field(default_factory=dict)  # all of them, by split
+
+    @property
+    def gain(self) -> float:
+        """`val`, with the sign that makes higher better."""
+        return gain(self.metric, self.val)
 
 
 class Callback:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 
+from graphfm.training import whole_graph
 from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.crowding import patient_if_crowded
 from graphfm.training.errors import NonFiniteError
@@ -17,6 +18,7 @@ from graphfm.training.progress import Progress
 from graphfm.training.setup import seeded
 from graphfm.training.staleness import staleness
 from graphfm.training.trainer import Trainer
+from graphfm.training.warnings import warn_of_labels
 
 Staleness = tuple[dict[str, float | None], ...] | None
 
@@ -44,6 +46,7 @@ def fit(
 ) -> Score:
     """Train to the end, return to the best epoch, and score the test nodes there."""
     device = trainer.graph.device
+    warn_of_labels(trainer.graph, trainer.question)
     with seeded(trainer.training.seed, device), patient_if_crowded(device):
         return Loop(trainer, callbacks, checkpointer).run()
 
@@ -77,6 +80,8 @@ class Loop:
 
     def _epoch(self, number: int) -> None:
         trainer, progress = self.trainer, self.progress
+        values, gain = [record.val for record in progress.records], trainer.training.gain
+        trainer.schedule.look([None if value is None else gain(value) for value in values])
         lr = float(trainer.schedule.get_last_lr()[0])
         trainer.memory.start()
         loss, seconds = self._train()
@@ -90,7 +95,7 @@ class Loop:
         if number % trainer.training.eval_every == 0 or last:
             val = self._validate(number)
         record = EpochRecord(number, loss, val, lr, seconds, stale)
-        if improved := progress.add(record):
+        if improved := progress.add(record, trainer.training):
             progress.keep(trainer.backbone)
         for callback in self.callbacks:
             callback.on_epoch(record, progress.best_value)
@@ -152,9 +157,10 @@ class Loop:
         trainer, progress = self.trainer, self.progress
         assert progress.best is not None  # the last epoch is always evaluated
         seconds = [record.seconds for record in progress.records]
+        metrics = whole_graph.every_metric(trainer, ("val", "test"))
         return Score(
             val=progress.best_value,
-            test=trainer.evaluate(("test",))["test"],
+            test=None if "test" not in metrics else metrics["test"][trainer.question.metric],
             best_epoch=progress.best.epoch,
             epochs=len(seconds),
             seconds_per_epoch=float(torch.tensor(seconds).median()),
@@ -165,4 +171,6 @@ class Loop:
             staleness=progress.best.staleness,
             peak_bytes=trainer.memory.peak(),
             train_bytes=trainer.memory.measured,
+            metric=trainer.question.metric,
+            metrics=metrics,
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from graphfm.backbones.base import Backbone
 from graphfm.training.callbacks import EpochRecord
+from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
 
@@ -33,12 +34,15 @@ class Progress:
         """The best validation score so far, or -1 before the first."""
         return -1.0 if self.best is None or self.best.val is None else self.best.val
 
-    def add(self, record: EpochRecord) -> bool:
+    def add(self, record: EpochRecord, settings: QuestionSettings) -> bool:
         """Add a finished epoch; returns True if it is the best so far."""
         self.records.append(record)
         self.seconds += record.seconds
         self.epoch_seconds = 0.0
-        if record.val is None or record.val <= self.best_value:
+        if record.val is None:
+            return False
+        before = None if self.best is None else self.best.val
+        if before is not None and settings.gain(record.val) <= settings.gain(before):
             return False
         self.best = record
         return True
@@ -69,12 +73,12 @@ class Progress:
             "records": [asdict(record) for record in self.records],
         }
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Mapping[str, Any], settings: QuestionSettings) -> None:
         """Take over the progress that `to_json` returned."""
         self.prepare_seconds = self.seconds = float(saved["prepare_seconds"])
         self.records, self.best = [], None
         for record in saved["records"]:
             layers = record["staleness"]
             stale = None if layers is None else tuple(layers)
-            self.add(EpochRecord(**{**record, "staleness": stale}))
+            self.add(EpochRecord(**{**record, "staleness": stale}), settings)
         self.epoch_seconds = float(saved["epoch_seconds"])

@@ -8,24 +8,47 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.options import Setting, check_choices
+from graphfm.training.optimizers import check_optimizer
+from graphfm.training.question_settings import QuestionSettings
+from graphfm.training.schedule import check_schedule, factor
 
 NUMBER_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 NumberType = Literal["fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(QuestionSettings):
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
-    lr: Annotated[float, Setting("Learning rate of Adam.")] = 0.003
-    weight_decay: Annotated[float, Setting("Weight decay of Adam.")] = 0.0
+    optimizer: Annotated[
+        Literal["adam", "adamw", "sgd"],
+        Setting("Adam, Adam with decoupled weight decay (adamw), or plain steps (sgd)."),
+    ] = "adam"
+    lr: Annotated[float, Setting("Learning rate.")] = 0.003
+    momentum: Annotated[
+        float, Setting("Of sgd: how much of the last change is kept.", rare=True)
+    ] = 0.0
+    weight_decay: Annotated[float, Setting("Weight decay of the optimizer.")] = 0.0
     schedule: Annotated[
-        Literal["constant", "cosine", "step"],
+        Literal["constant", "cosine", "step", "plateau"],
         Setting(
-            "Learning rate over epochs: constant, cosine to zero, or halved every 30 epochs (step)."
+            "Learning rate over epochs: constant, cosine to zero, lower every lr_every epochs "
+            "(step), or lower when the validation score stops improving (plateau)."
         ),
     ] = "cosine"
+    warmup: Annotated[
+        int, Setting("Epochs in which the learning rate grows, before the schedule begins.")
+    ] = 0
+    lr_every: Annotated[
+        int, Setting("Of step: epochs from one lower rate to the next.", rare=True)
+    ] = 30
+    lr_factor: Annotated[
+        float, Setting("Of step and plateau: the factor of a lower rate.", rare=True)
+    ] = 0.5
+    lr_patience: Annotated[
+        int, Setting("Of plateau: epochs without a better score before a lower rate.", rare=True)
+    ] = 10
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[
@@ -58,7 +81,8 @@ class Training:
         Setting("Rewrite all histories at each evaluation, as the paper's code does.", rare=True),
     ] = False
     staleness_every: Annotated[
-        int, Setting("Epochs between measurements of the histories' staleness; 0 is never.")
+        int,
+        Setting("Epochs between measurements of the histories' staleness; 0 is never.", rare=True),
     ] = 0
     seed: Annotated[int, Setting("The same seed gives the same numbers.", most=(1 << 63) - 1)] = 0
     deterministic: Annotated[
@@ -67,12 +91,15 @@ class Training:
     capture: Annotated[
         Literal["auto", "on", "off"],
         Setting(
-            "Capture steps as CUDA graphs: if possible (auto), always or fail (on), never (off)."
+            "Capture steps as CUDA graphs: if possible (auto), always or fail (on), never (off).",
+            rare=True,
         ),
     ] = "auto"
     kernels: Annotated[
         Literal["auto", "plain"],
-        Setting("On a GPU: Triton kernels where they fit (auto), or PyTorch only (plain)."),
+        Setting(
+            "On a GPU: Triton kernels where they fit (auto), or PyTorch only (plain).", rare=True
+        ),
     ] = "auto"
     precision: Annotated[
         Literal["fp32", "tf32", "bf16"], Setting("Precision of matrix products; tf32 is for a GPU.")
@@ -96,6 +123,9 @@ class Training:
                 wanted = "above 0" if name == "lr" else "0 or more"
                 raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
+        self.check_question()
+        check_schedule(self)
+        check_optimizer(self)
 
     @property
     def feature_type(self) -> torch.dtype | None:
@@ -103,7 +133,5 @@ class Training:
         return NUMBER_TYPES.get(self.features)
 
     def factor(self, epoch: int) -> float:
-        """The factor of the learning rate in an epoch, counted from 0."""
-        if self.schedule == "cosine":
-            return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
-        return float(0.5 ** (epoch // 30)) if self.schedule == "step" else 1.0
+        """The factor of the learning rate in an epoch, counted from 0; see `schedule.factor`."""
+        return factor(self, epoch)

@@ -1,24 +1,45 @@
 """Checks and contexts that a training needs before its first step."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cache, partial
 
 import torch
 
-from graphfm.data.graph import Graph
+from graphfm.data.graph import CARRIED, Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
+from graphfm.training.question import Question
+from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
+log = logging.getLogger("graphfm")
 
-def check_trainable(graph: Graph) -> None:
-    """Refuse a graph without labels, training nodes or validation nodes."""
+
+def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> None:
+    """Refuse a graph without features, labels or split, or one that does not fit the question."""
+    if graph.num_features == 0:
+        raise InputError(
+            "the graph has no features; give it x, or make some in Python with "
+            "graph.with_node_features('degree') (docs/formats.md says how)"
+        )
     if graph.num_classes == 0:
-        raise InputError("the graph has no labels; give it y, the classes to learn")
+        raise InputError(
+            "the graph has no labels; give it y, the classes to learn (docs/formats.md says how)"
+        )
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
+    if settings is not None:
+        Question.of(graph, settings)
+    if carried := tuple(name for name in CARRIED if getattr(graph, name) is not None):
+        _warn_carried(carried)
+
+
+@cache  # a training may check its graph more than once
+def _warn_carried(names: tuple[str, ...]) -> None:
+    log.warning("the graph has %s, which no network reads", " and ".join(names))
 
 
 def check_capture(training: Training, device: torch.device) -> None:

@@ -15,7 +15,8 @@ from graphfm.estimators.base import Estimator
 from graphfm.estimators.layer_step import ForwardPass
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.step_plan import GATHERED, UNREAD, StepPlan
-from graphfm.training.objective import Objective
+from graphfm.training.losses import Loss
+from graphfm.training.objective import PLAIN, Objective
 
 Input = Tensor | Rows | Combined  # feature rows, their ids, or the first layer's aggregates
 
@@ -40,13 +41,15 @@ class StepInputs:
         estimator: Estimator,
         plan: StepPlan,
         autocast: Callable[[], torch.autocast],
+        loss: Loss = PLAIN,
     ) -> None:
         self.graph, self.x, self.backbone, self.estimator = graph, x, backbone, estimator
-        self.plan, self.autocast = plan, autocast
+        self.plan, self.autocast, self.loss = plan, autocast, loss
 
     def __call__(self, batch: Batch) -> StepInput:
         graph, x = self.graph, self.features(batch)
-        objective = Objective(graph.y, graph.train_mask, batch.target_ids, batch.loss_weight)
+        ids, weight = batch.target_ids, batch.loss_weight
+        objective = Objective(graph.y, graph.train_mask, ids, weight, self.loss)
         return StepInput(batch, x, objective)
 
     def features(self, batch: Batch) -> Input:

@@ -18,7 +18,6 @@ from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.estimators.layer_step import ForwardPass, Setup
 from graphfm.kernels import side_stream
-from graphfm.kernels.adam import Adam
 from graphfm.kernels.backend import execution
 from graphfm.kernels.cross_entropy import backward
 from graphfm.kernels.precision import check_precision
@@ -31,7 +30,9 @@ from graphfm.training import whole_graph
 from graphfm.training.cuda_graphs import GROUP, CapturedSteps, groups
 from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
+from graphfm.training.optimizers import make_optimizer
 from graphfm.training.plan_step import plan_step
+from graphfm.training.question import Question
 from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
 from graphfm.training.setup import autocast, check_trainable, executing, global_generator
@@ -52,6 +53,7 @@ class Trainer:
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.training = training = training or Training()
+        self.question = Question.of(graph, training)
         self.executing = executing(training)
         check_precision(training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
@@ -66,14 +68,13 @@ class Trainer:
         self.clock = Clock()
         self._prepare_method()
         self.autocast = autocast(training.precision, graph.device)
-        self.inputs = StepInputs(graph, self.x, backbone, method.estimator, plan, self.autocast)
-        self.ages: AgeMeter | None = None
-        if training.staleness_every:
-            self.ages = AgeMeter(
-                method.estimator, len(backbone.layers), graph.num_nodes, graph.device
-            )
-        self.optimizer = Adam.of(backbone, training.lr, training.weight_decay, graph.device)
-        self.schedule = Schedule(self.optimizer, training.factor)
+        self.inputs = StepInputs(
+            graph, self.x, backbone, method.estimator, plan, self.autocast, self.question.loss
+        )
+        sizes = len(backbone.layers), graph.num_nodes, graph.device
+        self.ages = AgeMeter(method.estimator, *sizes) if training.staleness_every else None
+        self.optimizer = make_optimizer(backbone, training, graph.device)
+        self.schedule = Schedule(self.optimizer, training)
         seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.layer import GraphLayer
+from graphfm.metrics.scores import Metrics
 from graphfm.norm import evaluating
-from graphfm.training.objective import gradient_norms, micro_f1
 
 if TYPE_CHECKING:  # the trainer imports this module
     from graphfm.training.trainer import Trainer
@@ -62,7 +62,8 @@ def snapshot_gradients(trainer: Trainer) -> None:
     rows = refresh_histories(trainer)[mask]
     with evaluating(trainer.backbone):
         logits = trainer.backbone.decode(rows)
-    trainer.method.sampler.snapshot(gradient_norms(logits, trainer.graph.y[mask]))
+    norms = trainer.question.loss.gradient_norms(logits, trainer.graph.y[mask])
+    trainer.method.sampler.snapshot(norms)
 
 
 def evaluate(
@@ -73,6 +74,12 @@ def evaluate(
     return {s: trainer.score(*trainer.outputs(s)) if filled[s] else None for s in filled}
 
 
+def every_metric(trainer: Trainer, splits: Iterable[str]) -> dict[str, Metrics]:
+    """All metrics of the current weights, of the splits that have nodes."""
+    filled = [split for split in splits if bool(trainer.graph.mask(split).any())]
+    return {split: trainer.question.all_scores(*trainer.outputs(split)) for split in filled}
+
+
 def outputs(trainer: Trainer, split: str) -> tuple[Tensor, Tensor]:
     """Exact outputs of the nodes of a split, and their labels."""
     ids = trainer.graph.mask(split).nonzero().squeeze(1)
@@ -81,5 +88,5 @@ def outputs(trainer: Trainer, split: str) -> tuple[Tensor, Tensor]:
 
 
 def score(trainer: Trainer, logits: Tensor, y: Tensor) -> float | None:
-    """Micro-F1; None if there are no nodes."""
-    return micro_f1(logits, y) if y.size(0) else None
+    """The chosen metric; None if there are no nodes or it is not defined for them."""
+    return trainer.question.score(logits, y)

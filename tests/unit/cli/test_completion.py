@@ -32,6 +32,12 @@ def completed(monkeypatch):
         ("graphfm train --dataset ", [*DATASETS]),
         ("graphfm evaluate run --device c", ["cpu", "cuda"]),
         ("graphfm train --schedule co", ["constant", "cosine"]),
+        ("graphfm compare --schedule pl", ["plateau"]),
+        ("graphfm train --optimizer ad", ["adam", "adamw"]),
+        ("graphfm train --lr-", ["--lr-every", "--lr-factor", "--lr-patience"]),
+        ("graphfm train --print", ["--print-config"]),
+        ("graphfm compare --conf", ["--config"]),
+        ("graphfm train --config ./ru", []),  # then bash completes files
         ("graphfm compare --methods full,gas,sg", ["full,gas,sgc"]),
         ("graphfm compare --methods al", ["all"]),
         ("graphfm staleness --backbone gcn", ["gcn", "gcnii"]),

@@ -86,6 +86,8 @@ def as_text(value) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ",".join(map(as_text, value))
+    if value is None:
+        return "auto"
     return value if isinstance(value, str) else f"{value:g}"
 
 
@@ -132,7 +134,7 @@ def test_the_options_of_train_are_the_declared_settings():
     declared |= options_in(Training).keys()
     others = {
         "dataset", "method", "backbone", "device", "out", "recipe", "resume", "checkpoint_every",
-        "explain", "json", "quiet", "verbose", "help", "help_all",
+        "explain", "config", "print_config", "json", "quiet", "verbose", "help", "help_all",
     }  # fmt: skip
     assert help_texts().keys() == declared | others
 
@@ -161,7 +163,12 @@ def test_help_fits_80_columns_with_the_common_options_first(monkeypatch, columns
     ]  # fmt: skip
     assert len(lines) < 180
     more = " ".join(lines[lines.index("More options:") : lines.index("Options:")])
-    shown = set(re.findall(r"--(?:\[no-\])?([a-z-]+)", " ".join(lines)))
+    shown = set(
+        re.findall(
+            r"--(?:\[no-\])?([a-z-]+)",
+            "".join(line.strip() + " " for line in lines).replace("- ", "-"),
+        )
+    )
     assert "--[no-]fill-histories, " in more
     assert {name.replace("_", "-") for name in help_texts()} <= shown
 

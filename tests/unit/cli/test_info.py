@@ -56,10 +56,12 @@ def test_info_counts_right(odd):
     assert set(record.pop("training_bytes")) == {"full", "graphfm-ib"}
     assert record == {
         "dataset": str(odd), "nodes": 6, "edges": 6, "features": 2, "classes": 2,
-        "multi_label": False, "undirected": False, "self_loops": 1, "duplicate_edges": 1,
+        "multi_label": False, "task": "classes", "undirected": False, "self_loops": 1,
+        "duplicate_edges": 1,
         "isolated_nodes": 1, "degree_mean": 1.0, "degree_median": 0, "degree_max": 3,
         "homophily": pytest.approx(4 / 5), "splits": {"train": 2, "val": 1, "test": 0},
         "unlabelled": 1, "largest_classes": [["0", 0.6], ["1", 0.4]], "label_warning": None,
+        "class_counts": {"0": 3, "1": 2}, "targets": None,
     }  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def test_info_for_people_says_the_same(odd):
     shown = dict(re.split(r"  +", line, maxsplit=1) for line in info(odd).splitlines())
     assert (shown["nodes"], shown["homophily"], shown["self loops"]) == ("6", "0.8", "1")
     assert (shown["undirected"], shown["train nodes"], shown["degree max"]) == ("no", "2", "3")
-    assert shown["largest classes"] == "0 60.0%, 1 40.0%"
+    assert shown["largest classes"] == "0 3 (60.0%), 1 2 (40.0%)"
 
 
 @pytest.mark.parametrize("method", ["full", "graphfm-ib"])
@@ -90,8 +92,10 @@ def test_a_graph_without_labels_or_edges(tmp_path):
 
 def test_only_one_class_is_warned_about(tmp_path):
     path = labelled(tmp_path, [2, 2, 2, -1])
-    assert info(path).splitlines()[-1] == (
-        "warning: all labelled nodes have class 2; every model will score 1.0"
+    assert (
+        info(path)
+        .splitlines()[-1]
+        .startswith("warning: all labelled nodes have class 2; every model will score 1.0")
     )
 
 
@@ -99,7 +103,8 @@ def test_skewed_labels_are_warned_about(tmp_path):
     path = labelled(tmp_path, [0] * 97 + [1] * 3, class_names=["good", "bad"])
     warning = json.loads(info(path, "--json"))["label_warning"]
     assert warning.startswith("97.0% of the labelled nodes have class good; a model that always ")
-    assert "largest classes                 good 97.0%, bad 3.0%\n" in info(path)
+    assert warning.endswith("train with --class-weights balanced --metric average-precision")
+    assert "largest classes                 good 97 (97.0%), bad 3 (3.0%)\n" in info(path)
 
 
 def test_shares_of_many_labels_may_add_up_to_more_than_one(tmp_path):
@@ -107,3 +112,19 @@ def test_shares_of_many_labels_may_add_up_to_more_than_one(tmp_path):
     record = json.loads(info(path, "--json"))
     assert record["largest_classes"] == [["1", 1.0], ["0", 0.5]]
     assert record["label_warning"] is None
+
+
+def test_the_targets_of_a_regression_are_described(tmp_path):
+    path = labelled(tmp_path, [[0.5, 1.0], [1.5, float("nan")], [float("nan")] * 2, [2.5, 3.0]])
+    record = json.loads(info(path, "--json"))
+    assert (record["task"], record["classes"], record["unlabelled"]) == ("regression", 2, 1)
+    first, second = record["targets"]
+    assert first == {
+        "name": "0", "known": 3, "mean": 1.5, "std": pytest.approx((2 / 3) ** 0.5), "min": 0.5,
+        "max": 2.5,
+    }  # fmt: skip
+    assert (second["known"], second["mean"]) == (2, 2.0)
+    assert (record["homophily"], record["largest_classes"]) == (None, [])
+    assert "target 1                        known of 2 nodes, mean 2, std 1, min 1, max 3" in info(
+        path
+    )

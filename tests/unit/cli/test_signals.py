@@ -51,7 +51,7 @@ def test_a_signal_that_was_ignored_stays_ignored(monkeypatch, number):
     """As in a job that a script runs in the background, or under `nohup`."""
     before = signal.signal(number, signal.SIG_IGN)
     monkeypatch.setattr(sys, "argv", ["graphfm", "methods"])
-    end = lambda arguments: lambda **named: os.kill(os.getpid(), number)  # noqa: E731
+    end = lambda arguments: (lambda **named: os.kill(os.getpid(), number), [])  # noqa: E731
     monkeypatch.setattr("graphfm.cli.app.make_app", end)
     try:
         with pytest.raises(SystemExit) as end:

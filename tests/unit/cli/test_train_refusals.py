@@ -53,7 +53,7 @@ WRONG = [
     (["--lr", "inf"], "lr is inf"),
     (["--clip", "-1"], "clip is -1.0; expected 0 or more"),
     (["--weight-decay", "nan"], "weight_decay is nan"),
-    (["--schedule", "nope"], "schedule is nope; expected constant, cosine or step"),
+    (["--schedule", "nope"], "schedule is nope; expected constant, cosine, step or plateau"),
     (["--patience", "-1"], "patience is -1"),
     (["--eval-every", "0"], "eval_every is 0"),
 ]

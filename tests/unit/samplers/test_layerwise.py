@@ -9,7 +9,7 @@ from graphfm.methods import METHODS
 from graphfm.runs.run import Run, build
 from graphfm.samplers.layerwise import LayerSampler
 from graphfm.step_plan import StepPlan
-from graphfm.training.objective import gradient_norms, node_losses
+from graphfm.training.losses import gradient_norms, node_losses
 
 
 def generator(seed=0):

@@ -1,5 +1,7 @@
 """The neighbour sampler estimates the weighted sum without bias, on odd graphs too."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,7 +9,12 @@ from hypothesis import strategies as st
 
 from graphfm import Graph
 from graphfm.data.matrix.adjacency import Adjacency
-from graphfm.kernels.choice import distinct_positions, fixed_positions, numbers_for
+from graphfm.kernels.choice import (
+    distinct_positions,
+    fixed_positions,
+    numbers_for,
+    uniforms_of,
+)  # fmt: skip
 from tests.unit.samplers.neighbor_batches import (
     ADJACENCIES,
     estimate,
@@ -107,6 +114,8 @@ def test_picks_without_those_that_fill_a_row(graph, fanout, seed, independent):
     ids = torch.randint(graph.num_nodes, (12,), generator=generator(seed))
     uniform = numbers_for(ids, torch.tensor([seed]), fanout, independent)
     position, factor = fixed_positions(graph.indptr[ids], graph.degree[ids], fanout, uniform)
+    if independent and fanout > 1:  # then it is asked for the numbers of nodes that choose
+        uniform = partial(uniforms_of, salt=torch.tensor([seed]), fanout=fanout)
     count, found, factors = distinct_positions(graph.indptr, ids, fanout, uniform)
     assert torch.equal(count, graph.degree[ids].clamp(max=fanout))
     assert torch.equal(found, position[factor != 0])

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from graphfm.training.objective import as_mean, micro_f1, probabilities, scores, weighted_loss
+from graphfm.metrics.scores import micro_f1
+from graphfm.training.objective import as_mean, probabilities, weighted_loss
 
 
 def test_one_class_per_node_is_cross_entropy_over_the_weighted_rows():
@@ -39,13 +40,6 @@ def test_micro_f1_of_many_labels_counts_over_all_labels():
     y = torch.tensor([[1, 1, 0], [0, 0, 1]])  # there are 3, of which 2 are claimed
     assert micro_f1(logits, y) == pytest.approx(2 * 2 / (3 + 3))
     assert micro_f1(-torch.ones(1, 2), torch.zeros(1, 2)) == 1.0
-
-
-def test_scores_are_of_the_split_alone(make_graph):
-    graph = make_graph()
-    logits = torch.nn.functional.one_hot(graph.y, graph.num_classes).float()
-    logits[graph.test_mask] *= -1
-    assert scores(logits, graph, ("val", "test")) == {"val": 1.0, "test": 0.0}
 
 
 def test_probabilities_sum_to_one_unless_labels_are_many():

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graphfm.data.graph.conversion import describe
+from graphfm.data.graph.labels import check_labels, labelled
 from graphfm.data.graph.names import check_names
 from graphfm.errors import InputError
 
@@ -20,8 +21,9 @@ ROWS_AT_ONCE = 1 << 20  # features are checked in chunks of this many rows
 def check_graph(graph: Graph) -> None:
     """Check what must hold for every graph, whoever built it."""
     _check_structure(graph)
+    _check_edge_data(graph)
     _check_features(graph.x)
-    _check_labels(graph)
+    check_labels(graph)
     _check_masks(graph)
     check_names("node_names", graph.node_names, graph.num_nodes)
     check_names("class_names", graph.class_names, graph.num_classes)
@@ -48,8 +50,19 @@ def _check_structure(graph: Graph) -> None:
         )
 
 
+def _check_edge_data(graph: Graph) -> None:
+    count = graph.num_edges
+    for name in ("edge_attr", "edge_type", "edge_order"):
+        values: Tensor | None = getattr(graph, name)
+        if values is not None and (values.ndim == 0 or values.size(0) != count):
+            raise InputError(f"{name} is {describe(values)}; expected [{count}], one per edge")
+    kind = graph.edge_type
+    if kind is not None and (kind.ndim != 1 or kind.dtype != torch.int64):
+        raise InputError(f"edge_type is {describe(kind)}; expected int64 [{count}]")
+
+
 def _check_features(x: Tensor) -> None:
-    if x.ndim != 2 or 0 in x.shape or not x.is_floating_point():
+    if x.ndim != 2 or x.size(0) == 0 or not x.is_floating_point():
         raise InputError(f"x is {describe(x)}; expected floating point [num_nodes, num_features]")
     for start in range(0, x.size(0), ROWS_AT_ONCE):
         bad = ~torch.isfinite(x[start : start + ROWS_AT_ONCE]).all(dim=1)
@@ -61,37 +74,15 @@ def _check_features(x: Tensor) -> None:
             )
 
 
-def _check_labels(graph: Graph) -> None:
-    y, n = graph.y, graph.num_nodes
-    if graph.multi_label:
-        if y.shape != (n, graph.num_classes) or y.dtype != torch.int8:
-            raise InputError(f"y is {describe(y)}; expected int8 [{n}, {graph.num_classes}]")
-        missing = (y < 0).sum(dim=1)
-        if bool(((missing > 0) & (missing < graph.num_classes)).any()):
-            raise InputError(
-                "a row of y mixes -1 with labels; an unlabelled node has -1 everywhere"
-            )
-        return
-    if y.shape != (n,) or y.dtype != torch.int64:
-        raise InputError(f"y is {describe(y)}; expected int64 [{n}]")
-    low, high = (int(v) for v in y.aminmax())
-    if low < -1 or high >= graph.num_classes:
-        raise InputError(
-            f"y holds label {low if low < -1 else high}; expected 0 to {graph.num_classes - 1}, "
-            "or -1 for unlabelled"
-        )
-
-
 def _check_masks(graph: Graph) -> None:
     masks = {name: getattr(graph, name) for name in ("train_mask", "val_mask", "test_mask")}
-    labelled = graph.y >= 0
-    labelled = labelled.all(dim=1) if graph.multi_label else labelled
+    has_label = labelled(graph.y)
     for name, mask in masks.items():
         if mask.shape != (graph.num_nodes,) or mask.dtype != torch.bool:
             raise InputError(f"{name} is {describe(mask)}; expected bool [{graph.num_nodes}]")
         if graph.num_classes == 0 and bool(mask.any()):
             raise InputError(f"{name} is given without y; give labels, or leave the mask out")
-        if count := int((mask & ~labelled).sum()):
+        if count := int((mask & ~has_label).sum()):
             raise InputError(f"{name} selects {count} nodes without a label; unselect them")
     for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
         if count := int((masks[f"{one}_mask"] & masks[f"{other}_mask"]).sum()):

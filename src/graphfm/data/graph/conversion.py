@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 
 from graphfm.errors import InputError
+from graphfm.memory import available_memory
 
+MOST_NODES = np.iinfo(np.int32).max  # neighbour ids are stored in int32
+BYTES_PER_NODE = 48  # of a graph without features, while it is built
 MOST_CLASSES = 1 << 20  # more classes than this are a mistake
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few operations on them
 
@@ -58,19 +61,63 @@ def as_edge_index(value: Any, num_nodes: int) -> Tensor:
     if low < 0 or high >= num_nodes:
         raise InputError(
             f"edge_index holds node id {low if low < 0 else high}; expected 0 to {num_nodes - 1}, "
-            f"because x has {num_nodes} rows"
+            f"because the graph has {num_nodes} nodes"
         )
     return edges
 
 
-def as_features(value: Any) -> Tensor:
-    """Convert to float32 [num_nodes, num_features]; half precision stays as it is."""
+def as_features(value: Any, num_nodes: Any = None, edge_index: Any = None) -> Tensor:
+    """Convert to float32 [num_nodes, num_features]; half precision stays as it is.
+
+    None gives a graph without features: a tensor without columns, where the edges are.
+    """
+    if value is None:
+        device = edge_index.device if isinstance(edge_index, Tensor) else None
+        return torch.zeros(as_num_nodes(num_nodes), 0, device=device)
     x = as_tensor("x", value)
+    if num_nodes is not None and x.shape[:1] != (as_num_nodes(num_nodes),):
+        raise InputError(
+            f"x has shape {tuple(x.shape)}, but num_nodes is {num_nodes}; leave num_nodes out"
+        )
     if x.ndim != 2 or 0 in x.shape:
         raise InputError(
             f"x has shape {tuple(x.shape)}; expected [num_nodes, num_features], both at least 1"
         )
     return x if x.dtype in (torch.float16, torch.bfloat16) else x.to(torch.float32)
+
+
+def as_num_nodes(value: Any) -> int:
+    """Refuse a number of nodes that is none, or for which there is no memory."""
+    if value is None:
+        raise InputError("neither x nor num_nodes is given; give x, the features, or num_nodes")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 < value <= MOST_NODES:
+        raise InputError(f"num_nodes is {value!r}; expected a whole number, 1 to {MOST_NODES}")
+    if int(value) * BYTES_PER_NODE > (available := available_memory()):
+        raise InputError(
+            f"a graph of {value:,} nodes takes more memory than the {available:,} bytes available"
+        )
+    return int(value)
+
+
+def as_edge_attr(value: Any, num_edges: int) -> Tensor:
+    """Check one value or one row of values per edge; their type stays as it is."""
+    attr = as_tensor("edge_attr", value)
+    if attr.ndim == 0 or attr.size(0) != num_edges:
+        raise InputError(
+            f"edge_attr has shape {tuple(attr.shape)}; expected [{num_edges}, ...], a row per edge"
+        )
+    return attr
+
+
+def as_edge_type(value: Any, num_edges: int) -> Tensor:
+    """Convert to int64 [num_edges]."""
+    kind = as_tensor("edge_type", value)
+    if kind.shape != (num_edges,) or not bool((kind == kind.long()).all()):
+        raise InputError(
+            f"edge_type is {describe(kind)}; expected whole numbers [{num_edges}], one per edge"
+        )
+    return kind.long()
 
 
 def as_edge_weight(value: Any, num_edges: int) -> Tensor:
@@ -106,43 +153,6 @@ def as_mask(name: str, value: Any, x: Tensor) -> Tensor:
     return mask
 
 
-def as_labels(
-    value: Any, x: Tensor, num_classes: int | None, class_names: tuple[str, ...] | None
-) -> tuple[Tensor, int]:
-    """Return labels in the type in which they are stored, and the number of classes."""
-    num_nodes = x.size(0)
-    if num_classes is not None:
-        num_classes = _as_count("num_classes", num_classes)
-    if num_classes is None and class_names is not None:
-        num_classes = len(class_names)
-    if value is None:
-        return torch.full((num_nodes,), -1, device=x.device), num_classes or 0
-    y = as_tensor("y", value)
-    if y.shape == (num_nodes, 1):
-        y = y.squeeze(1)
-    if y.ndim not in (1, 2) or y.size(0) != num_nodes or y.numel() == 0:
-        raise InputError(
-            f"y has shape {tuple(y.shape)}; expected [{num_nodes}], one class per node, or "
-            f"[{num_nodes}, num_classes] of 0 and 1 if a node can have many"
-        )
-    if y.is_floating_point() and not bool(((y == y.round()) & y.isfinite()).all()):
-        raise InputError(
-            "y holds values that are not whole numbers; expected class numbers, -1 for unlabelled"
-        )
-    if y.ndim == 1:
-        y = y.long()
-        if num_classes is None and int(y.max()) >= MOST_CLASSES:
-            raise InputError(
-                f"y holds label {int(y.max())}; expected class numbers below {MOST_CLASSES}"
-            )
-        return y, int(y.max()) + 1 if num_classes is None else num_classes
-    if y.dtype in (torch.uint8, torch.bool):
-        y = y.to(torch.int16)  # so that -1 can be told from 255
-    if not bool(((y >= -1) & (y <= 1)).all()):
-        raise InputError("multi-label y holds values other than 0, 1 and -1 (for unlabelled)")
-    return y.to(torch.int8), y.size(1) if num_classes is None else num_classes
-
-
 def as_type(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert features to another floating-point type; refuse it if a value overflows."""
     changed = x.to(dtype)
@@ -159,7 +169,8 @@ def describe(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _as_count(name: str, value: Any) -> int:
+def as_count(name: str, value: Any) -> int:
+    """A number of classes; refuses anything else."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not 0 <= value <= MOST_CLASSES:
         raise InputError(f"{name} is {value!r}; expected a whole number, 0 to {MOST_CLASSES}")

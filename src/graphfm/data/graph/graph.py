@@ -16,21 +16,23 @@ from torch import Tensor
 from graphfm.batch import offsets
 from graphfm.data.formats.npz import write_arrays
 from graphfm.data.graph import conversion
+from graphfm.data.graph import labels as labelling
 from graphfm.data.graph import names as naming
 from graphfm.data.graph.checks import check_graph
+from graphfm.data.graph.doors import Doors
 from graphfm.data.graph.edge_list import as_csr
 from graphfm.data.graph.fingerprint import fingerprint
-from graphfm.data.graph.graph_file import graph_arrays, read_graph_file, warn_unused
+from graphfm.data.graph.graph_file import graph_arrays, read_graph_file
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
-PYG_KEYS = ("y", "train_mask", "val_mask", "test_mask", "edge_weight")  # beside x and edge_index
+CARRIED = ("edge_attr", "edge_type")  # what no network reads
 ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Graph:
-    """One homogeneous graph for node classification: features, labels and in-neighbours (CSR).
+class Graph(Doors):
+    """One homogeneous graph for questions about nodes: features, labels and in-neighbours (CSR).
 
     An edge (u, v) sends a message from u to v. These cases need a definition:
 
@@ -39,23 +41,28 @@ class Graph:
     - A *self-loop* makes a node its own neighbour. GCN and GCNII add a loop to every node that
       does not have one.
     - An *isolated* node aggregates zero (SAGE, PNA) or its own row alone (GCN, GCNII).
-    - Label *-1* (a row of -1 in a multi-label graph) means unlabelled. Such a node belongs to no
-      split but takes part in every aggregation.
+    - Label *-1* (NaN in a regression) means unknown; it is neither learned from nor scored. A node
+      without any label belongs to no split but takes part in every aggregation.
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
+    - *Edge attributes* and *edge types* are carried along; no network reads them.
+    - A graph *without features* (`x` has no columns) can be described, but not trained on.
     """
 
     indptr: Tensor  # [num_nodes + 1] int64
     indices: Tensor  # [num_edges] int32 in-neighbours
     x: Tensor  # [num_nodes, num_features] floating point
-    y: Tensor  # [num_nodes] int64, or [num_nodes, num_classes] int8 when multi-label
-    num_classes: int
+    y: Tensor  # [num_nodes] int64, [num_nodes, num_classes] int8 (labels), or float32 (regression)
+    num_classes: int  # or labels, or targets of a regression, which `class_names` name
     train_mask: Tensor  # [num_nodes] bool, like the next two
     val_mask: Tensor
     test_mask: Tensor
     edge_weight: Tensor | None = None  # [num_edges] float32, in the order of `indices`
-    node_names: tuple[str, ...] | None = None
+    node_names: Sequence[str] | None = None  # or ids; read from a file where they are used
     class_names: tuple[str, ...] | None = None
+    edge_attr: Tensor | None = None  # [num_edges, ...] any type, in the order of `indices`
+    edge_type: Tensor | None = None  # [num_edges] int64, likewise
+    edge_order: Tensor | None = None  # [num_edges] where each edge was given; on the CPU
     meta: Mapping[str, Any] = field(default_factory=dict)  # provenance; JSON values only
     trusted: InitVar[bool] = False  # skip the checks, which would read all of a mapped graph
 
@@ -67,57 +74,48 @@ class Graph:
     def from_edges(
         cls,
         edge_index: ArrayLike,
-        x: ArrayLike,
+        x: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
         train_mask: ArrayLike | None = None,
         val_mask: ArrayLike | None = None,
         test_mask: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
+        edge_type: ArrayLike | None = None,
         node_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
         num_classes: int | None = None,
+        num_nodes: int | None = None,
+        task: str | None = None,
         undirected: bool = False,
+        keep_order: bool = False,
         meta: Mapping[str, Any] | None = None,
     ) -> Graph:
         """Build a graph from `edge_index` [2, num_edges]: sources in row 0, targets in row 1.
 
         `undirected` keeps each pair of nodes once per direction, however often and in whichever
         direction it is given; of several weights the largest counts. A graph without `y` and masks
-        can be used for prediction only.
+        can be used for prediction only, one without `x` (then give `num_nodes`) for neither.
+        `keep_order` lets `to_pyg` return the edges in the given order; it takes 4 bytes per edge.
+        `task="regression"` is for a `y` of whole numbers in floating point (else: classes).
         """
-        features = conversion.as_features(x)
-        indptr, indices, weight = as_csr(edge_index, edge_weight, features.size(0), undirected)
+        features = conversion.as_features(x, num_nodes, edge_index)
+        carried: dict[str, Any] = {"attr": edge_attr, "kind": edge_type, "keep_order": keep_order}
+        edges = as_csr(edge_index, features.size(0), edge_weight, undirected, **carried)
         classes = naming.as_names("class_names", class_names)
-        labels, num_classes = conversion.as_labels(y, features, num_classes, classes)
+        labels, num_classes = labelling.as_labels(y, features, num_classes, classes, task)
+        masks = dict(zip(labelling.MASKS, (train_mask, val_mask, test_mask), strict=True))
         return cls(
-            indptr=indptr,
-            indices=indices,
+            **edges._asdict(),
             x=features,
             y=labels,
             num_classes=num_classes,
-            train_mask=conversion.as_mask("train_mask", train_mask, features),
-            val_mask=conversion.as_mask("val_mask", val_mask, features),
-            test_mask=conversion.as_mask("test_mask", test_mask, features),
-            edge_weight=weight,
             node_names=naming.as_names("node_names", node_names),
             class_names=classes,
             meta=naming.as_meta(meta),
+            **labelling.as_masks(masks, features, labels, num_classes),
         )
-
-    @classmethod
-    def from_pyg(cls, data: Any) -> Graph:
-        """Build a graph from a PyG `Data` (homogeneous, with `x` and `edge_index`)."""
-        for key in ("x", "edge_index"):
-            if getattr(data, key, None) is None:
-                raise InputError(
-                    f"the PyG data has no {key}; expected a homogeneous Data with x and edge_index"
-                )
-        optional: dict[str, Any] = {key: getattr(data, key, None) for key in PYG_KEYS}
-        used = {"x", "edge_index", "num_nodes", *PYG_KEYS}
-        keys = data.keys() if callable(getattr(data, "keys", None)) else ()
-        warn_unused("the PyG data", (key for key in keys if key not in used))
-        return cls.from_edges(data.edge_index, data.x, **optional)
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Graph:
@@ -148,7 +146,12 @@ class Graph:
 
     @property
     def multi_label(self) -> bool:
-        return self.y.ndim == 2
+        return self.y.ndim == 2 and not self.y.is_floating_point()
+
+    @property
+    def task(self) -> str:
+        """What `y` asks for: "classes" (one per node), "labels" (many) or "regression"."""
+        return labelling.task_of(self.y)
 
     @property
     def device(self) -> torch.device:
@@ -198,8 +201,7 @@ class Graph:
     def __repr__(self) -> str:
         return (
             f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features} "
-            f"features, {self.num_classes} {'labels' if self.multi_label else 'classes'}, "
-            f"{self.device})"
+            f"features, {labelling.in_words(self)}, {self.device})"
         )
 
     def mask(self, split: str) -> Tensor:
@@ -229,13 +231,14 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all values in the graph; equal graphs have equal digests on every machine."""
-        return fingerprint(str(self.num_classes), self._tensors())
+        """A digest of all that a training reads; it is the same on every machine."""
+        used = (item for item in self._tensors() if item[0] not in CARRIED)
+        return fingerprint(str(self.num_classes), used)
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor) and item.name != "edge_order":  # it stays where it is
                 yield item.name, value
 
     def targets(self) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 
 from graphfm.data.formats.npz import ArrayRule, read_arrays
 from graphfm.errors import InputError
+from graphfm.metrics.names import REGRESSION
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
@@ -26,6 +27,8 @@ RULES = {
     "val_mask": ArrayRule(),
     "test_mask": ArrayRule(),
     "edge_weight": ArrayRule(),
+    "edge_attr": ArrayRule(working_bytes=16),
+    "edge_type": ArrayRule(working_bytes=24),
     "x_scale": ArrayRule(),
     "meta": ArrayRule(kinds="U"),
 }
@@ -44,11 +47,14 @@ def read_graph_file(path: Path) -> dict[str, Any]:
         arrays["x"] = _dequantise(arrays["x"], scale)
     elif arrays["x"].dtype.kind == "f" and arrays["x"].dtype.itemsize == 2:
         arrays["x"] = arrays["x"].astype(np.float32)  # in a file, half precision only saves disk
+    if arrays["x"].ndim == 2 and arrays["x"].shape[1] == 0:  # saved without features
+        arrays["num_nodes"], arrays["x"] = len(arrays["x"]), None
     class_names, node_names, num_classes = (meta.pop(key, None) for key in KEYS_IN_META)
     return arrays | {
         "class_names": class_names,
         "node_names": node_names,
         "num_classes": num_classes,
+        "task": meta.pop("task") if meta.get("task") == REGRESSION else None,
         "meta": meta,
     }
 
@@ -61,6 +67,8 @@ def graph_arrays(graph: Graph) -> dict[str, Any]:
         meta["labels"] = list(graph.class_names)
     elif graph.num_classes:
         meta["num_classes"] = graph.num_classes
+    if graph.task == REGRESSION:  # its numbers may all be whole
+        meta["task"] = graph.task
     if graph.node_names is not None:
         meta["names"] = list(graph.node_names)
     x = graph.x.float() if graph.x.dtype == torch.bfloat16 else graph.x  # numpy has no bfloat16
@@ -74,8 +82,11 @@ def graph_arrays(graph: Graph) -> dict[str, Any]:
     for name in ("train_mask", "val_mask", "test_mask"):
         if bool(getattr(graph, name).any()):
             arrays[name] = getattr(graph, name).numpy()
-    if graph.edge_weight is not None:
-        arrays["edge_weight"] = graph.edge_weight.numpy()
+    for name in ("edge_weight", "edge_attr", "edge_type"):
+        values = getattr(graph, name)
+        if values is not None:
+            wide = values.float() if values.dtype == torch.bfloat16 else values
+            arrays[name] = wide.numpy()
     return arrays
 
 
@@ -84,7 +95,7 @@ def warn_unused(source: str, names: Iterable[str]) -> None:
     if names := list(names):
         listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         log.warning(
-            "%s: %s %s not used; a graph uses x, y, masks, edge_index and edge_weight only",
+            "%s: %s %s not used; docs/npz.md and docs/formats.md list what a graph holds",
             source, listed, "is" if len(names) == 1 else "are",
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Names of nodes and classes, and a graph's `meta` dictionary, checked."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphfm.errors import InputError
@@ -24,7 +24,7 @@ def as_meta(value: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InputError(f"meta is not a dictionary of JSON values: {error}") from None
 
 
-def check_names(name: str, names: tuple[str, ...] | None, count: int) -> None:
+def check_names(name: str, names: Sequence[str] | None, count: int) -> None:
     """Refuse anything but `count` strings."""
     if names is None:
         return

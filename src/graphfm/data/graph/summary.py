@@ -5,18 +5,18 @@ from typing import Any
 import torch
 
 from graphfm.data.graph import SPLITS, Graph
+from graphfm.data.graph.labels import labelled
+from graphfm.metrics.names import CLASSES, REGRESSION
 
 SHOWN_CLASSES = 5
+OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes")
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
 
 
 def summarize(graph: Graph) -> dict[str, Any]:
     """Return sizes, degrees, irregularities, homophily, class shares and splits of a graph."""
-    source, target = graph.edge_index
-    n = graph.num_nodes
-    keys, reversed_keys = target * n + source, source * n + target
-    distinct = torch.unique(keys)
-    degree = graph.degree
+    n, degree = graph.num_nodes, graph.degree
+    edges = _known_edges(graph) or _edges(graph)
     shares = class_shares(graph)
     return {
         "nodes": n,
@@ -24,57 +24,107 @@ def summarize(graph: Graph) -> dict[str, Any]:
         "features": graph.num_features,
         "classes": graph.num_classes,
         "multi_label": graph.multi_label,
-        "undirected": torch.equal(distinct, torch.unique(reversed_keys)),
-        "self_loops": int((source == target).sum()),
-        "duplicate_edges": graph.num_edges - distinct.numel(),
-        "isolated_nodes": int(((degree == 0) & (torch.bincount(source, minlength=n) == 0)).sum()),
+        "task": graph.task,
+        **{key: edges[key] for key in OF_EDGES},
         "degree_mean": float(degree.float().mean()),
         "degree_median": int(degree.median()),
         "degree_max": int(degree.max()),
-        "homophily": homophily(graph),
+        "homophily": edges["homophily"],
         "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
-        "unlabelled": int((graph.y.reshape(n, -1)[:, 0] < 0).sum()),
-        "largest_classes": shares[:SHOWN_CLASSES],
-        "label_warning": None if graph.multi_label else label_warning(shares),
+        "unlabelled": n - int(labelled(graph.y).sum()),
+        "largest_classes": [(name, share) for name, _, share in shares[:SHOWN_CLASSES]],
+        "class_counts": {name: count for name, count, _ in shares},
+        "targets": targets(graph),
+        "label_warning": label_warning(graph),
         "graph_bytes": graph.num_bytes,
     }
 
 
+def _known_edges(graph: Graph) -> dict[str, Any] | None:
+    """What a folder keeps of its edges, so that nobody has to read them all; None if damaged."""
+    kept = graph.meta.get("edge_summary")
+    fits = isinstance(kept, dict) and all(key in kept for key in (*OF_EDGES, "homophily"))
+    return kept if fits else None
+
+
+def _edges(graph: Graph) -> dict[str, Any]:
+    source, target = graph.edge_index
+    n, unused = graph.num_nodes, graph.degree == 0
+    keys, reversed_keys = target * n + source, source * n + target
+    distinct = torch.unique(keys)
+    return {
+        "undirected": torch.equal(distinct, torch.unique(reversed_keys)),
+        "self_loops": int((source == target).sum()),
+        "duplicate_edges": graph.num_edges - distinct.numel(),
+        "isolated_nodes": int((unused & (torch.bincount(source, minlength=n) == 0)).sum()),
+        "homophily": homophily(graph),
+    }
+
+
 def homophily(graph: Graph) -> float | None:
-    """Share of edges between nodes of one class; None for multi-label or unlabelled graphs."""
-    if graph.multi_label:
+    """Share of edges between nodes of one class; None where nodes do not have one class each."""
+    if graph.task != CLASSES:
         return None
     source, target = graph.y[graph.edge_index]
     known = (source >= 0) & (target >= 0)
     return float((source == target)[known].float().mean()) if bool(known.any()) else None
 
 
-def class_shares(graph: Graph) -> list[tuple[str, float]]:
-    """Share of the labelled nodes in each class that has any, from the largest to the smallest.
+def class_shares(graph: Graph) -> list[tuple[str, int, float]]:
+    """Name, nodes and share of each class that has any, from the largest to the smallest.
 
-    In a multi-label graph the shares may add up to more than 1.
+    Of a label it is the share of the nodes of which the label is known.
     """
+    if graph.task == REGRESSION:
+        return []
     if graph.multi_label:
-        labelled = graph.y[(graph.y >= 0).all(dim=1)]
-        counts, total = labelled.sum(dim=0, dtype=torch.int64), labelled.size(0)
+        counts, totals = (graph.y > 0).sum(dim=0), (graph.y >= 0).sum(dim=0)
     else:
-        labelled = graph.y[graph.y >= 0]
-        counts, total = torch.bincount(labelled, minlength=graph.num_classes), labelled.numel()
+        has_class = graph.y[graph.y >= 0]
+        counts = torch.bincount(has_class, minlength=graph.num_classes)
+        totals = torch.full_like(counts, has_class.numel())
     names = graph.class_names or tuple(str(number) for number in range(counts.numel()))
     order = torch.argsort(counts, descending=True, stable=True).tolist()
-    return [(names[c], int(counts[c]) / total) for c in order if int(counts[c]) > 0]
+    found = zip(counts.tolist(), totals.tolist(), strict=True)
+    shares = [
+        (name, count, count / max(total, 1))
+        for name, (count, total) in zip(names, found, strict=True)
+    ]
+    return [shares[number] for number in order if shares[number][1] > 0]
 
 
-def label_warning(shares: list[tuple[str, float]]) -> str | None:
+def targets(graph: Graph) -> list[dict[str, Any]] | None:
+    """What a regression is to find: each target's known nodes, mean, deviation and range."""
+    if graph.task != REGRESSION:
+        return None
+    columns = graph.y.reshape(graph.num_nodes, -1).double()
+    names = graph.class_names or tuple(str(number) for number in range(columns.size(1)))
+    found = []
+    for name, column in zip(names, columns.T, strict=True):
+        values = column[~column.isnan()]
+        measures = (torch.mean, lambda v: torch.std(v, correction=0), torch.min, torch.max)
+        numbers = [float(of(values)) if values.numel() else None for of in measures]
+        told = dict(zip(("mean", "std", "min", "max"), numbers, strict=True))
+        found.append({"name": name, "known": values.numel(), **told})
+    return found
+
+
+def label_warning(graph: Graph) -> str | None:
     """Warn if most labelled nodes have one class, so that a high score says little."""
+    shares = class_shares(graph) if graph.task == CLASSES else []
     if not shares:
         return None
-    name, share = shares[0]
+    name, _, share = shares[0]
     if len(shares) == 1:
-        return f"all labelled nodes have class {name}; every model will score 1.0"
-    if share >= SKEWED:
         return (
-            f"{share:.1%} of the labelled nodes have class {name}; a model that always predicts it "
-            f"scores {share:.3f}, so compare scores with that number"
+            f"all labelled nodes have class {name}; every model will score 1.0, and nothing can be "
+            "learned; give nodes of other classes labels too"
         )
-    return None
+    if share < SKEWED:
+        return None
+    metric = "average-precision" if graph.num_classes == 2 else "macro-f1"
+    return (
+        f"{share:.1%} of the labelled nodes have class {name}; a model that always predicts it "
+        f"scores {share:.3f}, so compare scores with that number, or train with --class-weights "
+        f"balanced --metric {metric}"
+    )

@@ -1,5 +1,7 @@
 """The paper's datasets: catalog, download, readers of the published files, and the built graphs.
 
+A user's own tables become such graphs in `tables`.
+
 Imported by: `data.datasets`, `experiments`, `cli`.
 May import: `errors`, `version`, `files`, `memory`, `data.formats`, `data.graph`, `data.matrix`.
 """

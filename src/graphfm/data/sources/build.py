@@ -69,7 +69,7 @@ def _build(source: Source, folder: Path, out: Path, tell: Tell) -> None:
         )
     num_classes = _write_labels(raw, out)
     total = raw.num_edges * (1 if source.preparation.edges == GIVEN else 2)
-    num_edges = sort_edges(
+    found = sort_edges(
         raw.edges,
         raw.num_nodes,
         source.preparation.edges,
@@ -77,7 +77,7 @@ def _build(source: Source, folder: Path, out: Path, tell: Tell) -> None:
         tell=lambda done: tell("edges", done, total),
     )
     shutil.rmtree(scratch)
-    describe(source, folder, out, raw.num_edges, num_edges, num_classes)
+    describe(source, folder, out, raw.num_edges, found.num_edges, num_classes)
 
 
 def _write_features(raw: RawGraph, out: Path, tell: Tell) -> None:

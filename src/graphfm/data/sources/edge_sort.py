@@ -7,6 +7,8 @@ A second pass writes each edge next to the others of its range. Then each range 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,34 @@ import torch
 
 from graphfm.data.formats.array_file import ArrayFile, write_array
 from graphfm.data.matrix.chunks import ranges
-from graphfm.data.sources.preparation import GIVEN, SYMMETRIC
+from graphfm.data.sources.preparation import GIVEN, SYMMETRIC, UNDIRECTED
 from graphfm.errors import InputError
 from graphfm.files import check_room
 
 Array = np.ndarray[Any, Any]
-Pairs = Iterator[tuple[Array, Array]]
+Pairs = Iterator[tuple[Array, ...]]  # sources, targets, and weights if there are any
 RANGE_EDGES = 1 << 21  # sorted at a time; each takes about 40 bytes
 PAIR = np.dtype("<i4")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What happens to edges that occur several times (keep, drop or sum), and whether they weigh.
+
+    Of several weights the largest is kept if duplicates are dropped.
+    """
+
+    duplicates: str = "keep"
+    weighted: bool = False
+
+
+@dataclass
+class SortedEdges:
+    """The number of edges written, of repeated ones, and of those repeated with another weight."""
+
+    num_edges: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
 
 
 def sort_edges(
@@ -31,43 +53,69 @@ def sort_edges(
     edges: str,
     folder: Path,
     *,
+    rules: Rules | None = None,
     range_edges: int = RANGE_EDGES,
     tell: Callable[[int], None] = lambda num_edges: None,
-) -> int:
-    """Write `indptr.npy` and `indices.npy`, and return the number of edges written.
+) -> SortedEdges:
+    """Write `indptr.npy`, `indices.npy` and, with weights, `edge_weight.npy`.
 
-    `read` yields pieces of sources and targets and is called twice. `edges` is the setting of the
-    same name in `Preparation`.
+    `read` yields pieces of sources, targets and weights and is called twice. `edges` is the setting
+    of the same name in `Preparation`, or "undirected".
     """
+    rules = rules or Rules("drop" if edges == SYMMETRIC else "keep")
     degree = np.zeros(num_nodes, np.int64)
-    for _, targets in _arranged(read(), num_nodes, edges):
+    for _, targets, *_ in _arranged(read(), num_nodes, edges):
         low = int(targets.min())
         counts = np.bincount(targets - low)
         degree[low : low + len(counts)] += counts
     offsets = np.zeros(num_nodes + 1, np.int64)
     np.cumsum(degree, out=offsets[1:])
     cuts = ranges(torch.from_numpy(offsets), num_nodes, range_edges)
-    check_room(folder, int(offsets[-1]) * 12)
+    check_room(folder, int(offsets[-1]) * (20 if rules.weighted else 12))
     unsorted = folder / "edges.unsorted"
-    _deal(_arranged(read(), num_nodes, edges), offsets, cuts, unsorted, tell)
-    with (
-        ArrayFile(folder / "indices.npy", "<i4") as indices,
-        unsorted.open("rb") as stream,
-    ):
-        for start, end in cuts:
-            count = int(offsets[end] - offsets[start])
-            pairs = np.fromfile(stream, PAIR, 2 * count).reshape(count, 2)
-            sources, degree[start:end] = _sorted(pairs, start, end, num_nodes, edges)
-            indices.append(sources)
+    _deal(_arranged(read(), num_nodes, edges), offsets, cuts, unsorted, rules, tell)
+    found = _write_sorted(unsorted, offsets, cuts, degree, folder, rules)
     unsorted.unlink()
     np.cumsum(degree, out=offsets[1:])
     write_array(folder / "indptr.npy", "<i8", offsets)
-    return int(offsets[-1])
+    found.num_edges = int(offsets[-1])
+    return found
+
+
+def _write_sorted(
+    unsorted: Path,
+    offsets: Array,
+    cuts: list[tuple[int, int]],
+    degree: Array,
+    folder: Path,
+    rules: Rules,
+) -> SortedEdges:
+    """Sort range after range; `degree` becomes the number of edges kept at each node."""
+    found, num_nodes, width = SortedEdges(), len(degree), 3 if rules.weighted else 2
+    with ExitStack() as stack:
+        stream = stack.enter_context(unsorted.open("rb"))
+        indices = stack.enter_context(ArrayFile(folder / "indices.npy", "<i4"))
+        weights = None
+        if rules.weighted:
+            weights = stack.enter_context(ArrayFile(folder / "edge_weight.npy", "<f4"))
+        for start, end in cuts:
+            count = int(offsets[end] - offsets[start])
+            rows = np.fromfile(stream, PAIR, width * count).reshape(count, width)
+            keys = (rows[:, 0].astype(np.int64) - start) * num_nodes + rows[:, 1]
+            keys, weight = _sorted(keys, rows, rules, found)
+            targets = keys // num_nodes
+            degree[start:end] = np.bincount(targets, minlength=end - start)
+            targets *= num_nodes
+            keys -= targets
+            indices.append(keys)
+            if weights is not None:
+                weights.append(weight)
+    return found
 
 
 def _arranged(pieces: Pairs, num_nodes: int, edges: str) -> Pairs:
     """Yield the edges as the preparation asks for them; refuse ids of nodes that do not exist."""
-    for sources, targets in pieces:
+    for sources, targets, *weights in pieces:
         for ids in (sources, targets):
             if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= num_nodes):
                 wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
@@ -79,9 +127,14 @@ def _arranged(pieces: Pairs, num_nodes: int, edges: str) -> Pairs:
             continue
         sources, targets = sources.astype(np.int64), targets.astype(np.int64)
         if edges == GIVEN:
-            yield sources, targets
-        else:
-            yield np.concatenate([sources, targets]), np.concatenate([targets, sources])
+            yield sources, targets, *weights
+            continue
+        back = slice(None) if edges != UNDIRECTED else sources != targets
+        yield (
+            np.concatenate([sources, targets[back]]),
+            np.concatenate([targets, sources[back]]),
+            *(np.concatenate([weight, weight[back]]) for weight in weights),
+        )
 
 
 def _deal(
@@ -89,39 +142,48 @@ def _deal(
     offsets: Array,
     cuts: list[tuple[int, int]],
     path: Path,
+    rules: Rules,
     tell: Callable[[int], None],
 ) -> None:
-    """Write (target, source) of each edge to the part of the file that belongs to its range."""
+    """Write target, source and weight of each edge to the part of the file of its range."""
     starts = np.array([start for start, _ in cuts])
     next_row = offsets[starts].copy()  # where the next edge of each range is written
     range_type = np.uint16 if len(cuts) < 1 << 16 else np.int64  # numpy sorts uint16 faster
-    num_edges = 0
+    num_edges, width = 0, 3 if rules.weighted else 2
     with path.open("wb") as stream:
-        for sources, targets in pieces:
+        for sources, targets, *weights in pieces:
             range_ids = (np.searchsorted(starts, targets, side="right") - 1).astype(range_type)
             order = np.argsort(range_ids, kind="stable")
-            pairs = np.stack([targets, sources], axis=1).astype(PAIR)[order]
+            bits = [weight.astype("<f4").view(PAIR) for weight in weights]
+            rows = np.stack([targets, sources, *bits], axis=1).astype(PAIR)[order]
             counts = np.bincount(range_ids, minlength=len(cuts))
             ends = np.cumsum(counts)
             for part in np.flatnonzero(counts):
-                stream.seek(int(next_row[part]) * 2 * PAIR.itemsize)
-                stream.write(pairs[ends[part] - counts[part] : ends[part]].data)
+                stream.seek(int(next_row[part]) * width * PAIR.itemsize)
+                stream.write(rows[ends[part] - counts[part] : ends[part]].data)
             next_row += counts
             num_edges += len(sources)
             tell(num_edges)
 
 
-def _sorted(pairs: Array, start: int, end: int, num_nodes: int, edges: str) -> tuple[Array, Array]:
-    """Sources of the edges into the nodes from `start` to `end`, by target, and in-degrees."""
-    keys = pairs[:, 0].astype(np.int64)
-    keys -= start
-    keys *= num_nodes
-    keys += pairs[:, 1]
-    keys.sort()
-    if edges == SYMMETRIC and len(keys):
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    rows = keys // num_nodes
-    degree = np.bincount(rows, minlength=end - start)
-    rows *= num_nodes
-    keys -= rows
-    return keys, degree
+def _sorted(keys: Array, rows: Array, rules: Rules, found: SortedEdges) -> tuple[Array, Array]:
+    """Keys of the edges in order, and their weights; counts and treats those that repeat."""
+    if not rules.weighted:
+        keys.sort()
+        weight = np.empty(0, np.float32)
+    else:
+        weight = np.ascontiguousarray(rows[:, 2]).view("<f4")
+        order = np.lexsort((weight, keys))
+        keys, weight = keys[order], weight[order]
+    again = np.zeros(len(keys), bool)
+    np.equal(keys[1:], keys[:-1], out=again[1:])
+    found.duplicates += int(again.sum())
+    if rules.weighted:
+        found.conflicts += int((again[1:] & (weight[1:] != weight[:-1])).sum())
+    if rules.duplicates == "keep" or not len(keys):
+        return keys, weight
+    if rules.weighted and rules.duplicates == "sum":
+        sums = np.add.reduceat(weight.astype(np.float64), np.flatnonzero(~again))
+        return keys[~again], sums.astype(np.float32)
+    last = np.append(~again[1:], True)  # the largest weight of an edge comes last
+    return keys[last], weight[last] if rules.weighted else weight

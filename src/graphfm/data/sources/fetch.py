@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import torch
 
-from graphfm.data.graph import Graph
+from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.sources import catalog
 from graphfm.data.sources.build import build
@@ -92,21 +94,47 @@ def fetched_size(
 ) -> GraphSize | None:
     """Read the size of a dataset without loading it; None if it was not fetched."""
     source = catalog.find(name)
+    train, *rest = source.published.split
     try:
         record = read_record(stored_folder(source, files_folder(source, None)))
     except InputError:
         return None  # loading it will explain what to do
+    n = record["nodes"]
+    return _size(record, round(train * n), round(max(rest) * n), device, dtype)
+
+
+def folder_size(
+    folder: Path, device: torch.device, dtype: torch.dtype | None = None
+) -> GraphSize | None:
+    """Read the size of an imported graph without loading it; None if its folder is damaged."""
+    try:
+        record = read_record(folder)
+        train, *rest = (int(record["splits"][split]) for split in SPLITS)
+    except (InputError, KeyError, TypeError, ValueError):
+        return None  # loading it will explain what to do
+    if not record["classes"] or not train:
+        return None  # nothing to plan for
+    return _size(record, train, max(rest), device, dtype)
+
+
+def _size(
+    record: Mapping[str, Any],
+    num_train: int,
+    num_scored: int,
+    device: torch.device,
+    dtype: torch.dtype | None,
+) -> GraphSize:
     kind = dtype or torch.float32
     num_bytes = stored_bytes(record) - (4 - kind.itemsize) * record["nodes"] * record["features"]
     return GraphSize(
         num_nodes=record["nodes"],
         num_edges=record["edges"],
-        num_train=round(source.published.split[0] * record["nodes"]),
+        num_train=num_train,
         num_features=record["features"],
         num_classes=record["classes"],
         num_bytes=num_bytes,
         feature_type=kind,
-        num_scored=round(max(source.published.split[1:]) * record["nodes"]),
+        num_scored=num_scored,
         still_to_come=num_bytes if device.type == "cuda" else 0,  # on the CPU it stays on disk
     )
 

@@ -1,7 +1,7 @@
-"""Graphs as folders of memory-mapped arrays, as `graphfm datasets fetch` writes them.
+"""Graphs as folders of memory-mapped arrays, as `datasets fetch` and `graphfm import` write them.
 
-`graph.json` describes the arrays `indptr`, `indices`, `x`, `y` and `split`, which are `.npy` files.
-`docs/datasets.md` describes the format.
+`graph.json` describes the arrays `indptr`, `indices`, `x`, `y` and `split`, and for some graphs
+`edge_weight` and the ids of nodes, which are `.npy` files. `docs/datasets.md` has the format.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 
 from graphfm.data.formats.array_file import map_array
 from graphfm.data.formats.npy import read_header
+from graphfm.data.formats.text_column import NumberColumn, TextColumn
 from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.sources.catalog import RAW, Source
 from graphfm.errors import InputError
@@ -25,11 +26,14 @@ from graphfm.files import atomic_path, read_json
 from graphfm.version import VERSION
 
 FORMAT = 1  # increase it when the same files would give different arrays
-ARRAYS = ("indptr", "indices", "x", "y", "split")
+ARRAYS = ("indptr", "indices", "x", "y", "split")  # that every graph has
 TYPES: Mapping[str, tuple[str, ...]] = {
     "indptr": ("<i8",), "indices": ("<i4",), "x": ("<f4", "<f2"), "y": ("<i8", "|i1"),
-    "split": ("|i1",),
+    "split": ("|i1",), "edge_weight": ("<f4",), "ids": ("<i8",), "id_offsets": ("<i8",),
+    "id_bytes": ("|u1",),
 }  # fmt: skip
+IN_META = ("name", "preparation", "raw_edges", "urls")
+IMPORTED = ("encodings", "report", "edge_summary")  # in `meta` of graphs made of tables
 PIECE = 1 << 22
 Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
 
@@ -43,22 +47,36 @@ def describe(
     source: Source, files: Path, out: Path, raw_edges: int, num_edges: int, num_classes: int
 ) -> None:
     """Write `graph.json`. It is written last, so every array that it describes exists."""
-    arrays = {name: _describe_array(out / f"{name}.npy") for name in ARRAYS}
+    write_record(
+        out,
+        {
+            "name": source.name,
+            "edges": num_edges,
+            "raw_edges": raw_edges,
+            "classes": num_classes,
+            "preparation": source.preparation.to_json(),
+            "files": {name: (files / name).stat().st_size for name in source.files},
+            "urls": [download.url for download in source.downloads],
+        },
+    )
+
+
+def write_record(out: Path, about: Mapping[str, Any]) -> None:
+    """Write `graph.json` for the arrays that are in a folder, with what else is known of them."""
+    there = [name for name in TYPES if (out / f"{name}.npy").is_file()]
+    arrays = {name: _describe_array(out / f"{name}.npy") for name in there}
     nodes, features = arrays["x"]["shape"]
-    record = {
-        "format": FORMAT,
-        "name": source.name,
-        "nodes": nodes,
-        "edges": num_edges,
-        "raw_edges": raw_edges,
-        "features": features,
-        "classes": num_classes,
-        "preparation": source.preparation.to_json(),
-        "arrays": arrays,
-        "files": {name: (files / name).stat().st_size for name in source.files},
-        "urls": [download.url for download in source.downloads],
-        "graphfm": VERSION,
-    }
+    sizes = {"format": FORMAT, "nodes": nodes, "features": features}
+    record = {**sizes, **about, "arrays": arrays, "graphfm": VERSION}
+    _write_json(out, record)
+
+
+def extend_record(out: Path, more: Mapping[str, Any]) -> None:
+    """Add to `graph.json` what was learned from the arrays."""
+    _write_json(out, {**read_record(out), **more})
+
+
+def _write_json(out: Path, record: Mapping[str, Any]) -> None:
     with atomic_path(out / "graph.json") as unfinished:
         unfinished.write_text(json.dumps(record, indent=1) + "\n")
 
@@ -78,6 +96,7 @@ def read_record(folder: Path) -> dict[str, Any]:
             "indptr": [n + 1], "indices": [record["edges"]], "x": [n, record["features"]],
             "y": [n, record["classes"]] if wide else [n], "split": [n],
         }  # fmt: skip
+        shapes |= _optional_shapes(record)
         for name, shape in shapes.items():
             array = record["arrays"][name]
             if array["shape"] != shape or array["dtype"] not in TYPES[name]:
@@ -90,9 +109,28 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
+def _optional_shapes(record: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Shapes that the further arrays of a graph must have; also checks the names of classes."""
+    arrays, n = record["arrays"], record["nodes"]
+    shapes = {"edge_weight": [record["edges"]], "ids": [n], "id_offsets": [n + 1]}
+    if "id_bytes" in arrays:
+        shapes["id_bytes"] = [int(arrays["id_bytes"]["shape"][0])]
+    if ("id_bytes" in arrays) != ("id_offsets" in arrays):
+        raise ValueError("id_bytes and id_offsets belong together")
+    names = record.get("class_names")
+    if names is not None and (
+        not isinstance(names, list)
+        or len(names) != record["classes"]
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise ValueError("class_names does not name each class")
+    return {name: shape for name, shape in shapes.items() if name in arrays}
+
+
 def stored_bytes(record: Mapping[str, Any]) -> int:
-    """Total size of the arrays of a graph."""
-    arrays = record["arrays"].values()
+    """Total size of the arrays of a graph, without ids, which stay on disk."""
+    ids = ("ids", "id_offsets", "id_bytes")
+    arrays = (record["arrays"][name] for name in _present(record) if name not in ids)
     return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
 
 
@@ -116,26 +154,40 @@ def open_graph(folder: Path) -> Graph:
             f"{folder / 'indptr.npy'} is damaged: it does not end with the number of edges"
         )
     masks: dict[str, Any] = {f"{name}_mask": split == part for part, name in enumerate(SPLITS)}
-    meta: dict[str, Any] = {
-        key: record.get(key) for key in ("name", "preparation", "raw_edges", "urls")
-    }
+    meta: dict[str, Any] = {key: record.get(key) for key in IN_META}
+    meta |= {key: record[key] for key in IMPORTED if key in record}
+    weight, names = arrays.get("edge_weight"), record.get("class_names")
     return Graph(
         indptr=torch.from_numpy(indptr),
         indices=torch.from_numpy(arrays["indices"]),
         x=torch.from_numpy(arrays["x"]),
         y=torch.from_numpy(arrays["y"]),
         num_classes=record["classes"],
+        edge_weight=None if weight is None else torch.from_numpy(weight),
+        node_names=_names(folder, arrays),
+        class_names=None if names is None else tuple(names),
         meta=meta,
         trusted=True,  # the build checked it
         **masks,
     )
 
 
+def _names(folder: Path, arrays: Mapping[str, Any]) -> Sequence[str] | None:
+    if "ids" in arrays:
+        return NumberColumn(arrays["ids"])
+    if "id_offsets" not in arrays:
+        return None
+    offsets, content = arrays["id_offsets"], arrays["id_bytes"]
+    if offsets[0] != 0 or offsets[-1] != len(content):
+        raise InputError(f"{folder / 'id_offsets.npy'} is damaged: it does not end with the bytes")
+    return TextColumn(offsets, content)
+
+
 def check_digests(folder: Path, tell: Tell) -> None:
     """Read every array and refuse one whose digest is not the recorded one."""
     record = read_record(folder)
     _map(folder, record)
-    for name in ARRAYS:
+    for name in _present(record):
         path = folder / f"{name}.npy"
         if _digest(path, tell) != record["arrays"][name]["sha256"]:
             raise InputError(
@@ -145,11 +197,15 @@ def check_digests(folder: Path, tell: Tell) -> None:
 
 
 def _map(folder: Path, record: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    described = {name: record["arrays"][name] for name in ARRAYS}
+    described = {name: record["arrays"][name] for name in _present(record)}
     return {
         name: map_array(folder / f"{name}.npy", array["dtype"], tuple(array["shape"]))
         for name, array in described.items()
     }
+
+
+def _present(record: Mapping[str, Any]) -> list[str]:
+    return [name for name in TYPES if name in record["arrays"]]
 
 
 def _describe_array(path: Path) -> dict[str, Any]:

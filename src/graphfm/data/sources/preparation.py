@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 
 GIVEN, BOTH, SYMMETRIC = "given", "both", "symmetric"
+UNDIRECTED = "undirected"  # like both, but a self-loop is its own reverse; not of the catalog
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def best_on_validation(rows: Sequence[Row]) -> Row | None:
     """The row with the best mean, of those with the most seeds: a mean of fewer is more of luck."""
     most = max((len(row.scores) for row in rows), default=0)
     whole = [row for row in rows if row.scores and len(row.scores) == most]
-    return max(whole, key=lambda row: row.val or 0.0, default=None)
+    return max(whole, key=lambda row: row.gain, default=None)
 
 
 def _difference(row: Row, reference: Row) -> Difference | None:

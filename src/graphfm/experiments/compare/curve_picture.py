@@ -10,7 +10,7 @@ from typing import Any
 
 from graphfm.experiments.compare.best import best_on_validation
 from graphfm.experiments.compare.row import Row
-from graphfm.experiments.compare.styles import by_method, scale_x, styles
+from graphfm.experiments.compare.styles import by_method, metric_of, scale_x, styles
 from graphfm.experiments.curve import Curve
 
 Points = Mapping[int, tuple[float, float]]  # by epoch: seconds since the start, validation score
@@ -38,7 +38,9 @@ def draw_curves(rows: Sequence[Row], title: str, path: Path) -> None:
         axes.plot(*_xy(mean), color=color, linewidth=2, label=label, **_dot(mean))
         ends += [max(seconds for seconds, _ in points.values()) for points in seeds]
     scale_x(axes, ends)
-    axes.set(xlabel="seconds of training, preparation included", ylabel="validation micro-F1")
+    axes.set(
+        xlabel="seconds of training, preparation included", ylabel=f"validation {metric_of(rows)}"
+    )
     axes.grid(alpha=0.25)
     axes.set_title(f"{title}\nthick: mean over seeds, up to the shortest training", fontsize=9)
     figure.legend(loc="outside right upper", fontsize=8)

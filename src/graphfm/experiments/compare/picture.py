@@ -9,7 +9,7 @@ from typing import Any
 
 from graphfm.experiments.compare.point_labels import Box, add_labels
 from graphfm.experiments.compare.row import Row
-from graphfm.experiments.compare.styles import by_method, scale_x, styles
+from graphfm.experiments.compare.styles import by_method, metric_of, scale_x, styles
 from graphfm.experiments.compare.sweep import Sweep, Value, as_words, in_words
 
 PANELS = (  # a field of the score, its unit, the label of its axis
@@ -58,7 +58,7 @@ def _draw_points(axes: Any, rows: Sequence[Row], name: str, unit: float, label: 
 
 
 def _add_names(axes: Any, rows: Sequence[Row], name: str, unit: float, _: str) -> list[Box]:
-    best = [max(found, key=lambda row: row.val or 0) for found in by_method(rows).values()]
+    best = [max(found, key=lambda row: row.gain) for found in by_method(rows).values()]
     points = [((row.mean(name) or 0) / unit, row.score or 0) for row in best]
     errors = [row.score_std or 0 for row in best]
     return add_labels(axes, points, errors, [row.name for row in best])
@@ -84,7 +84,7 @@ def draw_sweep(rows: Sequence[Row], sweeps: Sequence[Sweep], title: str, path: P
     scale_x(axes, list(place.values()))
     axes.set_xticks(list(place.values()), [as_words(value) for value in place])
     axes.minorticks_off()
-    axes.set(xlabel=first.replace("_", " "), ylabel="validation micro-F1")
+    axes.set(xlabel=first.replace("_", " "), ylabel=f"validation {metric_of(rows)}")
     axes.grid(alpha=0.25)
     axes.set_title(title, fontsize=9)
     figure.legend(loc="outside right upper", fontsize=8)
@@ -129,4 +129,5 @@ def _draw_line(
 
 
 def _score_name(rows: Sequence[Row]) -> str:
-    return "test micro-F1" if any(row.tests for row in rows) else "validation micro-F1"
+    split = "test" if any(row.tests for row in rows) else "validation"
+    return f"{split} {metric_of(rows)}"

@@ -24,6 +24,7 @@ from graphfm.experiments.compare.sweep import Sweep
 from graphfm.experiments.outcome import Outcome
 from graphfm.methods import METHODS
 from graphfm.options import options_in
+from graphfm.runs.devices import kind_of
 from graphfm.runs.named import BackboneLike, MethodLike, Named, choose_backbone, choose_method
 from graphfm.runs.options import refusal
 from graphfm.runs.provenance import machine, versions
@@ -72,12 +73,14 @@ class Plan:
         _check_given(options, own, [method.name for method in chosen])
         options = {**options, **_budget(budget_epochs, budget_seconds, options)}
         options |= {} if patience is None else {"patience": patience}
-        place = {"dataset": dataset, "device": pick_device(device).type}
+        place = {"dataset": dataset, "device": str(pick_device(device))}
         shared = _shared(chosen, backbone, place, options)
         sweeps = () if sweep is None else (sweep,) if isinstance(sweep, Sweep) else tuple(sweep)
         check_sweeps(sweeps, chosen, shared.named_backbone, [options, *own.values()])
         entries = make_entries(chosen, shared, sweeps, seeds, options, own)
         plan = cls(shared=shared, entries=entries, seeds=seeds, sweeps=sweeps, own=own)
+        if len(metrics := sorted({run.training.metric for run in plan.runs})) > 1:
+            raise InputError(f"metric is {', '.join(metrics)}; one table has one metric: give one")
         for run in plan.runs:
             run.code()  # refuses what a child process could not find
         return plan
@@ -120,7 +123,7 @@ class Plan:
             "network": dict(self.shared.backbone_settings),
             "training": training,
             "sweep": ",".join(sorted(sweep.name for sweep in self.sweeps)) or None,
-            "device": self.shared.device,
+            "device": kind_of(self.shared.device),
             "versions": versions(),
             "machine": machine(graph.device),
         }

@@ -11,6 +11,7 @@ from graphfm.experiments.compare.sweep import Value, Values, as_words, in_words,
 from graphfm.experiments.curve import Curve
 from graphfm.experiments.outcome import Outcome, deviation, mean, tests_of
 from graphfm.experiments.paired import Paired
+from graphfm.metrics.names import title
 from graphfm.training.callbacks import Score
 
 MEANS = (
@@ -101,6 +102,16 @@ class Row:
         return self.mean("val")
 
     @property
+    def gain(self) -> float:
+        """The same with the sign that makes higher better; by it the best row is chosen."""
+        return mean([score.gain for score in self.scores]) or 0.0
+
+    @property
+    def metric(self) -> str:
+        """What the scores are, in words."""
+        return title(self.scores[0].metric if self.scores else "micro-f1")
+
+    @property
     def val_std(self) -> float | None:
         return deviation([score.val for score in self.scores])
 
@@ -125,6 +136,7 @@ class Row:
             "value": self.value,
             "values": dict(self.values),
             "seeds": len(self.scores),
+            "metric": self.scores[0].metric if self.scores else None,
             "test": self.test,
             "test_std": self.test_std,
             **{name: self.mean(name) for name in MEANS},

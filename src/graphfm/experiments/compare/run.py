@@ -52,7 +52,7 @@ def compare(
     settings, fingerprint = plan.settings(graph), graph.fingerprint
     memory = _plan_memory(plan, GraphSize.of(graph), device)
     del graph  # its memory is for the cells
-    if plan.shared.device == "cuda":
+    if device.type == "cuda":
         torch.cuda.empty_cache()
     with Store.open(
         path, settings, plan.asked(), dataset=plan.shared.dataset, defaults=plan.defaults()

@@ -33,3 +33,8 @@ def scale_x(axes: Any, values: Sequence[float]) -> None:
     """Use a logarithmic axis where values differ eightfold: small ones would lie in a heap."""
     if min(values) > 0 and max(values) / min(values) >= 8:
         axes.set_xscale("log")
+
+
+def metric_of(rows: Sequence[Row]) -> str:
+    """What the rows' scores are, in words."""
+    return next((row.metric for row in rows if row.scores), "score")

@@ -70,7 +70,7 @@ class ReproductionPlan:
         if not 1 <= seeds <= 1000:
             raise InputError(f"seeds is {seeds}; expected 1 to 1000: it is how many, not which")
         wanted = _wanted(table, datasets, backbones)
-        place = pick_device(device).type
+        place = str(pick_device(device))
         scale = SMALL_SCALE if scale is None else scale
         SHAPES["small"].times(scale)  # refuses a scale that makes no graph
         epochs = FEW_EPOCHS[table] if epochs is None and substitute is not None else epochs

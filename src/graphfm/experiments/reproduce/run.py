@@ -18,6 +18,7 @@ from graphfm.experiments.reproduce.plan import Line, ReproductionPlan
 from graphfm.experiments.reproduce.report import describe, write_report
 from graphfm.experiments.runner import Observer, run_cells
 from graphfm.experiments.store import SCRATCH, Store
+from graphfm.runs.devices import kind_of
 from graphfm.runs.memory_plan import MemoryPlan, TooLarge, plan_for
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import pick_device
@@ -37,7 +38,7 @@ def reproduce(
     path = Path(out or default_path(plan))
     settings = {
         "table": plan.table,
-        "device": plan.device,
+        "device": kind_of(plan.device),
         "versions": versions(),
         "machine": machine(torch.device(plan.device)),
     }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphfm.experiments.tune.record import COMPLETE, Records, of
+from graphfm.metrics.names import AUTO
+from graphfm.metrics.names import title as title_of
 
 COLORS = 10  # of the palette
 MARKERS = "osD^vP*X"
@@ -30,14 +33,21 @@ def draw_trials(records: Records, title: str, path: Path) -> None:
         for number, record in scored:
             face = color if record.state == COMPLETE else "none"
             axes.plot(number, record.val, marker, color=color, markerfacecolor=face, alpha=0.6)
-        complete = [(number, r.val or 0.0) for number, r in scored if r.state == COMPLETE]
-        best = list(itertools.accumulate((val for _, val in complete), max))
+        complete = [(number, r) for number, r in scored if r.state == COMPLETE]
+        better = partial(max, key=lambda record: record.gain)
+        best = [r.val for r in itertools.accumulate((r for _, r in complete), better)]
         reach = [number for number, _ in complete]
         reach, best = [*reach, *([len(own)] if best else [])], best + best[-1:]  # to the last trial
         axes.step(reach, best, where="post", color=color, label=method)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set(xlabel="trial of the method", ylabel="validation micro-F1")
+    axes.set(xlabel="trial of the method", ylabel=f"validation {score_name(records)}")
     axes.grid(alpha=0.25)
     axes.set_title(title, fontsize=9, wrap=True)
     figure.legend(loc="outside right upper", fontsize=8)
     figure.savefig(path, format="png")
+
+
+def score_name(records: Records) -> str:
+    """What the trials were scored by, in words."""
+    metrics = {record.metric for record in records} - {AUTO}
+    return title_of(metrics.pop()) if len(metrics) == 1 else "score"

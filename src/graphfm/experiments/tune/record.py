@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from graphfm.metrics.names import AUTO, gain
 
 COMPLETE, STOPPED, FAILED, RUNNING = "complete", "stopped", "failed", "running"
 MOST_FAILURES = 5  # of a method none of whose trainings finished
@@ -26,8 +29,14 @@ class TrialRecord:
     jobs: int = 1  # trainings at a time when it ran
     peak_bytes: int | None = None
     note: str = ""
+    metric: str = AUTO  # what `val` is, as the settings say
     undefined: bool = False  # the method is not defined for this graph or network
     curve: Sequence[Sequence[float]] = field(default=(), repr=False)  # epoch and validation
+
+    @property
+    def gain(self) -> float:
+        """`val` with the sign that makes higher better; the least of all without one."""
+        return -math.inf if self.val is None else gain(self.metric, self.val)
 
     @property
     def cost(self) -> float:
@@ -46,7 +55,7 @@ def of(method: str, records: Iterable[TrialRecord]) -> list[TrialRecord]:
 def best(records: Iterable[TrialRecord]) -> TrialRecord | None:
     """The best on validation among those that trained to their end; of equal ones the first."""
     complete = [r for r in records if r.state == COMPLETE and r.val is not None]
-    return max(complete, key=lambda record: record.val or 0.0, default=None)
+    return max(complete, key=lambda record: record.gain, default=None)
 
 
 def gave_up(records: Records) -> str | None:

@@ -135,7 +135,8 @@ class Searcher:
             ended = state.COMPLETE
             told |= {
                 "val": score.val, "epochs": score.epochs, "best_epoch": score.best_epoch,
-                "peak_bytes": score.peak_bytes, "note": outcome.warning or "",
+                "peak_bytes": score.peak_bytes, "metric": score.metric,
+                "note": outcome.warning or "",
             }  # fmt: skip
         else:
             ended = state.STOPPED if job.stopped is not None else state.FAILED

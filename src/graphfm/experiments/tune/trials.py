@@ -23,6 +23,7 @@ from graphfm.experiments.tune.lease import WORKERS, Lease
 from graphfm.experiments.tune.plan import Search
 from graphfm.experiments.tune.record import COMPLETE, FAILED, RUNNING, STOPPED, TrialRecord
 from graphfm.experiments.tune.space import Choice, Dimension, rounded
+from graphfm.metrics.names import AUTO, gain
 
 JOURNAL = "trials.journal"
 GRACE, REDUCTION = 5, 3  # the first look is at a fifth of the epochs; a third goes on from each
@@ -51,7 +52,15 @@ class Claimed:
 
     @property
     def val(self) -> float | None:
-        return max((val for _, val in self.curve), default=None)
+        return max((val for _, val in self.curve), key=self.gain, default=None)
+
+    @property
+    def metric(self) -> str:
+        return self.search.run.training.metric
+
+    def gain(self, val: float) -> float:
+        """A validation score with the sign that makes higher better, as Optuna is told it."""
+        return gain(self.metric, val)
 
 
 class Trials:
@@ -108,13 +117,14 @@ class Trials:
         claimed.curve.append((epoch, val))
         best = claimed.val
         assert best is not None
-        claimed.trial.report(best, epoch)
+        claimed.trial.report(claimed.gain(best), epoch)
         behind = claimed.trial.should_prune()  # which also keeps the score for others to meet
         return behind and not claimed.is_default and epoch < claimed.search.epochs
 
     def end(self, claimed: Claimed, state: str, **result: Any) -> None:
         """Keep how a trial ended."""
-        record = {"state": state, "val": claimed.val, "curve": claimed.curve, **result}
+        known = {"metric": claimed.metric, "val": claimed.val, "curve": claimed.curve}
+        record = {"state": state, **known, **result}
         claimed.trial.set_user_attr("result", record)
         self._tell(self._studies[claimed.search.method], claimed.trial.number, record)
 
@@ -146,10 +156,13 @@ class Trials:
         result: Mapping[str, Any] = trial.user_attrs.get("result", {})
         if trial.state == TrialState.WAITING or (trial.state == TrialState.FAIL and not result):
             return None
-        told = {"val": None, **{n: v for n, v in result.items() if n != "state"}}
+        metric = self._by_method[method].run.training.metric
+        told: dict[str, Any] = {"val": None, "metric": metric}
+        told |= {n: v for n, v in result.items() if n != "state"}
         if trial.state == TrialState.RUNNING:
             values, began = trial.intermediate_values.values(), trial.datetime_start
-            told["val"] = max(values, default=None)
+            best = max(values, default=None)
+            told["val"] = None if best is None else gain(told["metric"], best)  # its own inverse
             told["seconds"] = 0.0 if began is None else (datetime.now() - began).total_seconds()
         return TrialRecord(
             method=method,
@@ -178,7 +191,9 @@ class Trials:
         study.enqueue_trial(settings, user_attrs={"defaults": True} if defaults else None)
 
     def _tell(self, study: optuna.Study, number: int, result: Mapping[str, Any]) -> None:
-        value = result["val"] if result["state"] == COMPLETE else None
+        value = None
+        if result["state"] == COMPLETE:
+            value = gain(result.get("metric", AUTO), result["val"])
         study.tell(number, value, state=STATES[result["state"]])
 
 

@@ -81,31 +81,38 @@ def sum_parts(parts, out, num_parts, width, ROWS: tl.constexpr, BLOCK: tl.conste
 @triton.jit
 def adam(
     weights, grads, means, squares, sizes, starts, step, rate,
-    rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, BLOCK: tl.constexpr,
+    rest1, beta2, rest2, log_beta1, log_beta2, eps, decay, DECOUPLED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Take a step of Adam on several parameters; number i begins at program `starts[i]`.
 
-    `step` counts the steps before this one.
+    `step` counts the steps before this one. A decoupled decay shrinks the weights (AdamW) and is no
+    part of the gradient.
     """
     number = tl.program_id(0)
     count = tl.load(step).to(tl.float64) + 1.0
     scale = (tl.load(rate) / (1.0 - tl.exp(count * log_beta1))).to(tl.float32)
     root = tl.sqrt((1.0 - tl.exp(count * log_beta2)).to(tl.float32))
+    shrink = (tl.load(rate) * decay).to(tl.float32)
     for i in tl.static_range(len(weights)):
         place = (number - starts[i]) * BLOCK + tl.arange(0, BLOCK)
         if (number >= starts[i]) & ((number - starts[i]) * BLOCK < sizes[i]):
             adam_some(
                 weights[i], grads[i], means[i], squares[i], place, place < sizes[i],
-                scale, root, rest1, beta2, rest2, eps, decay,
+                scale, root, rest1, beta2, rest2, eps, decay, shrink, DECOUPLED,
             )  # fmt: skip
 
 
 @triton.jit
 def adam_some(
-    weight, grad, mean, square, place, inside, scale, root, rest1, beta2, rest2, eps, decay
-):
-    old = tl.load(weight + place, inside)
-    change = tl.load(grad + place, inside) + decay * old
+    weight, grad, mean, square, place, inside, scale, root, rest1, beta2, rest2, eps, decay,
+    shrink, DECOUPLED: tl.constexpr,
+):  # fmt: skip
+    old, change = tl.load(weight + place, inside), tl.load(grad + place, inside)
+    if DECOUPLED:
+        old -= shrink * old
+    else:
+        change += decay * old
     first = tl.load(mean + place, inside)
     first += rest1 * (change - first)
     second = beta2 * tl.load(square + place, inside) + rest2 * change * change

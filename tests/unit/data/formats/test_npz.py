@@ -84,11 +84,11 @@ def test_meta_that_is_no_text(path, meta, reason):
 
 
 def test_arrays_that_are_not_used_are_named_in_one_warning(path, caplog):
-    write(path, edge_attr=np.ones((4, 2)), edge_type=np.zeros(4), split=np.array(["a"]))
+    write(path, edge_attrs=np.ones((4, 2)), pos=np.zeros(4), split=np.array(["a"]))
     assert Graph.from_npz(path).num_edges == 4
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("graphfm", "WARNING")
-    assert record.getMessage().startswith(f"{path}: edge_attr, edge_type, split are not used")
+    assert record.getMessage().startswith(f"{path}: edge_attrs, pos, split are not used")
 
 
 def test_a_file_whose_arrays_are_all_used_is_read_without_a_warning(path, caplog):

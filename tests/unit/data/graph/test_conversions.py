@@ -87,18 +87,18 @@ def test_what_pyg_data_holds_and_a_graph_does_not_use_is_named(caplog):
     data = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), num_nodes=2)
     Graph.from_pyg(data)
     assert caplog.records == []
-    data.edge_attr = torch.ones(1, 3)
+    data.pos = torch.ones(2, 3)
     assert Graph.from_pyg(data).num_edges == 1
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("graphfm", "WARNING")
-    assert record.getMessage().startswith("the PyG data: edge_attr is not used")
+    assert record.getMessage().startswith("the PyG data: pos is not used")
 
 
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
         (Data(edge_index=torch.zeros(2, 0, dtype=torch.long)), "no x"),
-        (Data(x=torch.ones(2, 1)), "no edge_index"),
+        (Data(x=torch.ones(2, 1)), "no edge_index and no adj_t"),
         (HeteroData(), "no x"),
         (None, "no x"),
         (

@@ -29,7 +29,7 @@ def sorted_edges(pairs, num_nodes, edges, size=3, range_edges=4, dtype=np.int64)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         reader = in_pieces(np.array(pairs).reshape(-1, 2), size, dtype)
-        count = sort_edges(reader, num_nodes, edges, folder, range_edges=range_edges)
+        count = sort_edges(reader, num_nodes, edges, folder, range_edges=range_edges).num_edges
         indptr, indices = (np.load(folder / f"{name}.npy") for name in ("indptr", "indices"))
         assert {path.name for path in folder.iterdir()} == {"indptr.npy", "indices.npy"}
     assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)

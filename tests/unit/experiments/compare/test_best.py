@@ -3,7 +3,7 @@
 import pytest
 
 from graphfm import InputError
-from graphfm.experiments.compare import Row, Sweep
+from graphfm.experiments.compare import Plan, Row, Sweep
 from graphfm.experiments.compare.best import judged
 from graphfm.experiments.compare.columns import choose_columns
 from graphfm.experiments.compare.report import comparison_table, data_table
@@ -99,3 +99,22 @@ def test_columns_are_chosen_by_name():
         choose_columns("tset")
     with pytest.raises(InputError, match="no column was given"):
         choose_columns([])
+
+
+def test_of_errors_the_least_is_best(make_score):
+    def row(method, value, metric) -> Row:
+        scores = (make_score(value, val=value, metric=metric),)
+        return Row(method=method, backbone="sage", scores=scores, seeds=(0,))
+
+    for metric, best in (("mae", "gas"), ("rmse", "gas"), ("r2", "full"), ("micro-f1", "full")):
+        rows = judged([row("full", 0.9, metric), row("gas", 0.2, metric)])
+        assert [found.method for found in rows if found.is_reference] == [best]
+        assert rows[0].to_json()["metric"] == metric
+    worse = judged([row("full", -3.0, "r2"), row("gas", -2.0, "r2")])
+    assert worse[1].is_reference
+
+
+def test_one_table_has_one_metric():
+    own = {"full": {"metric": "macro-f1"}}
+    with pytest.raises(InputError, match="metric is auto, macro-f1; one table has one metric"):
+        Plan.make(dataset="debian", methods="full,graphsage", own=own)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from graphfm.experiments.tune.lease import Lease
-from graphfm.experiments.tune.record import COMPLETE, FAILED, RUNNING, STOPPED
+from graphfm.experiments.tune.record import COMPLETE, FAILED, RUNNING, STOPPED, best
 from graphfm.experiments.tune.trials import JOURNAL, Trials
 
 
@@ -150,3 +150,21 @@ def test_a_dead_process_leaves_nothing(processes, tmp_path):
     assert trials.lease.path.exists()
     processes.end()
     assert not trials.lease.path.exists()
+
+
+def test_of_errors_the_least_is_best_and_the_larger_is_stopped(tmp_path, make_plan):
+    plan = make_plan("full", trials=100, budget_epochs=10, metric="mae")
+    with Lease.take(tmp_path) as lease:
+        trials = Trials(tmp_path, plan.searches, lease, jobs=1)
+        first, second, third = (next_of(trials) for _ in range(3))
+        for epoch in range(1, 11):
+            trials.report(first, epoch, 5.0 + epoch)
+        assert first.val == 6.0
+        assert [trials.report(second, epoch, 9.0) for epoch in (1, 2)] == [False, True]
+        assert [trials.report(third, epoch, 2.0) for epoch in (1, 2)] == [False, False]
+        assert [record.val for record in trials.records()] == [6.0, 9.0, 2.0]  # while they run
+        for claimed in (first, third):
+            trials.end(claimed, COMPLETE, seconds=1.0)
+        found = best(trials.records())
+        assert (found.number, found.val, found.metric) == (3, 2.0, "mae")
+        assert trials._studies["full"].best_value == -2.0

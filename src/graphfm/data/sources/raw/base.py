@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from graphfm.data.graph.conversion import MOST_CLASSES
+from graphfm.data.graph.conversion import MOST_CLASSES, MOST_NODES
 from graphfm.errors import InputError
 from graphfm.files import check_file
 
 Array = np.ndarray[Any, Any]
-MOST_NODES = np.iinfo(np.int32).max  # neighbour ids are stored in int32
 EDGES_AT_ONCE = 1 << 20
 NUMBERS_AT_ONCE = 1 << 22  # feature values
 
@@ -56,7 +55,7 @@ class RawGraph(ABC):
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, advice: str = "remove it and download it again") -> Iterator[None]:
     """Turn every error that a damaged file causes into an InputError that names the file."""
     try:
         check_file(path)
@@ -71,7 +70,7 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in ERRORS_OF_THE_FILE:
             raise
         reason = str(error) or type(error).__name__
-        raise InputError(f"{path}: damaged ({reason}); remove it and download it again") from None
+        raise InputError(f"{path}: damaged ({reason}); {advice}") from None
 
 
 def assign_split(split: Array, part: int, ids: Array) -> None:

@@ -109,7 +109,9 @@ class GraphSaintFiles(RawGraph):
         return indptr
 
     def _path(self, name: str) -> Path:
-        return self.folder / "raw" / name
+        """PyG keeps the files in `raw`; GraphSAINT's own folders hold them directly."""
+        direct = (self.folder / name).is_file() and not (self.folder / "raw").is_dir()
+        return (self.folder if direct else self.folder / "raw") / name
 
 
 def _as_ids(value: object) -> Array:

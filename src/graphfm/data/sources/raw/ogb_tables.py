@@ -25,6 +25,9 @@ class OgbTables(OgbFiles):
         if self.num_edges < 0:
             path = self._path("num-edge-list")
             raise InputError(f"{path}: it declares {self.num_edges} edges; expected 0 or more")
+        self.num_features = 0  # not every graph has features
+        if not self._path("node-feat").is_file():
+            return
         with reading(self._path("node-feat")):
             self.num_features = NumberTable(self._path("node-feat")).num_columns()
 

@@ -1,0 +1,76 @@
+"""Texts of all nodes in two arrays, so that they can be mapped: offsets, and UTF-8 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+AT_ONCE = 1 << 14
+
+
+class TextColumn(Sequence[str]):
+    """Texts as a sequence that reads only what is asked for."""
+
+    def __init__(self, offsets: Array, content: Array) -> None:
+        self._offsets, self._content = offsets, content
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self[row] for row in range(*place.indices(len(self))))
+        row = range(len(self))[place]
+        return self._read(int(self._offsets[row]), int(self._offsets[row + 1]))
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), AT_ONCE):
+            bounds = self._offsets[start : start + AT_ONCE + 1].tolist()
+            for first, last in pairwise(bounds):
+                yield self._read(first, last)
+
+    def _read(self, first: int, last: int) -> str:
+        return bytes(self._content[max(first, 0) : max(last, 0)]).decode("utf-8", "replace")
+
+
+class NumberColumn(Sequence[str]):
+    """Whole numbers as a sequence of texts."""
+
+    def __init__(self, numbers: Array) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(str(number) for number in self._numbers[place].tolist())
+        return str(int(self._numbers[range(len(self))[place]]))
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), AT_ONCE):
+            yield from self[start : start + AT_ONCE]
+
+
+def as_text_arrays(texts: Sequence[str]) -> tuple[Array, Array]:
+    """Offsets and bytes of texts that are in memory."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(encoded), np.uint8)

@@ -1,0 +1,159 @@
+"""The table of nodes: a row per node, whose place is the node's number, and the ids in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphfm.data.formats.array_file import ArrayFile, write_array
+from graphfm.data.sources.tables.database import Database, check_column, literal, quoted
+from graphfm.data.sources.tables.request import NodeTable, Request, Split
+from graphfm.errors import InputError
+
+INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+BYTES_PER_ID = 300  # of DuckDB's memory, while distinct ids are looked for
+MOST_NODES = (1 << 31) - 2
+
+
+def id_type(types: Sequence[str]) -> str:
+    """The type in which ids are compared: whole numbers if all are, text otherwise."""
+    for kind in types:
+        if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "BLOB", "UNION")):
+            raise InputError(f"an id column holds {kind} values; expected texts or numbers")
+    return "BIGINT" if all(kind in INTEGERS for kind in types) else "VARCHAR"
+
+
+def node_columns(nodes: NodeTable, columns: Mapping[str, str]) -> dict[str, str]:
+    """Each column of the table `node`, with the SQL that makes it of the user's columns."""
+    named = {"id": nodes.id, "label": nodes.label}
+    if isinstance(nodes.split, Split):
+        named["time"] = nodes.split.time
+    else:
+        named["split"] = nodes.split
+    named |= {f"f{number}": name for number, name in enumerate(nodes.features)}
+    wanted = {key: name for key, name in named.items() if name is not None}
+    for name in wanted.values():
+        check_column(name, list(columns), "nodes")
+    return {
+        key: quoted(name) if key == "id" else _or_missing(name, columns[name], nodes.missing)
+        for key, name in wanted.items()
+    }
+
+
+def _or_missing(name: str, kind: str, missing: Sequence[str]) -> str:
+    if not missing or kind.endswith("]"):
+        return quoted(name)
+    listed = ", ".join(literal(text) for text in missing)
+    return (
+        f"CASE WHEN CAST({quoted(name)} AS VARCHAR) IN ({listed}) THEN NULL ELSE {quoted(name)} END"
+    )
+
+
+def read_nodes(
+    db: Database, request: Request, relation: str, columns: Mapping[str, str], kind: str
+) -> dict[str, Any]:
+    """Make the table `node` of the user's nodes; return what was found."""
+    wanted = node_columns(request.nodes, columns)
+    wanted["id"] = f"CAST({wanted['id']} AS {kind})"
+    listed = ", ".join(f"{sql} AS {key}" for key, sql in wanted.items())
+    db.run(f"CREATE TABLE node AS SELECT {listed} FROM {relation}")
+    rows, empty = db.one("SELECT count(*), count(*) FILTER (id IS NULL) FROM node")
+    if empty:
+        refuse(request, "missing-ids", f"{empty:,} of {rows:,} rows of the nodes have no id")
+        db.run("CREATE TABLE whole AS SELECT * FROM node WHERE id IS NOT NULL")
+        _replace(db)
+    repeated = _repeated(db, rows)
+    if repeated:
+        value = db.one("SELECT id FROM node GROUP BY id HAVING count(*) > 1 LIMIT 1")[0]
+        refuse(request, "duplicate-ids", f"{repeated:,} rows repeat an id, such as {value!r}")
+        db.run(
+            "CREATE TABLE whole AS SELECT * FROM node WHERE rowid IN "
+            "(SELECT min(rowid) FROM node GROUP BY id) ORDER BY rowid"
+        )
+        _replace(db)
+    used = {request.nodes.id, request.nodes.label, request.nodes.split, *request.nodes.features}
+    if isinstance(request.nodes.split, Split):
+        used.add(request.nodes.split.time)
+    return {
+        "node_rows": rows,
+        "rows_without_id": empty,
+        "repeated_ids": repeated,
+        "unused_columns": [name for name in columns if name not in used],
+    }
+
+
+def _replace(db: Database) -> None:
+    db.run("DROP TABLE node")
+    db.run("ALTER TABLE whole RENAME TO node")
+
+
+def parts_for(db: Database, count: int) -> int:
+    """Into how many parts ids are dealt, so that each fits into memory."""
+    return max(1, -(-count * BYTES_PER_ID // db.limit))
+
+
+def _repeated(db: Database, rows: int) -> int:
+    """Rows whose id another row has. One DISTINCT over all ids would run out of memory."""
+    parts = parts_for(db, rows)
+    counts = (
+        db.one(f"SELECT count(*) - count(DISTINCT id) FROM node WHERE hash(id) % {parts} = {part}")
+        for part in range(parts)
+    )
+    return sum(int(count[0]) for count in counts)
+
+
+def add_unknown(db: Database) -> int:
+    """Append every id that only edges have to the table `node`, in order; return how many."""
+    before = db.one("SELECT count(*) FROM node")[0]
+    about = sum(db.one("SELECT approx_count_distinct(s), approx_count_distinct(t) FROM edge"))
+    parts = parts_for(db, int(about))
+    db.run("CREATE TABLE extra AS SELECT id FROM node LIMIT 0")
+    for part in range(parts):
+        mine = f"% {parts} = {part}"
+        db.run(
+            "INSERT INTO extra SELECT DISTINCT id FROM (SELECT s AS id FROM edge "
+            f"WHERE hash(s) {mine} UNION ALL SELECT t FROM edge WHERE hash(t) {mine}) AS ends "
+            f"ANTI JOIN (SELECT id FROM node WHERE hash(id) {mine}) AS known USING (id) "
+            "WHERE id IS NOT NULL"
+        )
+    db.run("INSERT INTO node (id) SELECT id FROM extra ORDER BY TRY_CAST(id AS BIGINT), id")
+    db.run("DROP TABLE extra")
+    return int(db.one("SELECT count(*) FROM node")[0]) - int(before)
+
+
+def count_nodes(db: Database) -> int:
+    """The number of nodes, which must be one that a graph can have."""
+    count = int(db.one("SELECT count(*) FROM node")[0])
+    if not 0 < count <= MOST_NODES:
+        raise InputError(f"the tables hold {count:,} nodes; expected 1 to {MOST_NODES:,}")
+    return count
+
+
+def write_ids(db: Database, kind: str, out: Path) -> None:
+    """Write the ids: one array of numbers, or offsets and the bytes of all texts."""
+    if kind == "BIGINT":
+        with ArrayFile(out / "ids.npy", "<i8") as file:
+            for _, _, columns in db.pieces("id", "node"):
+                file.append(np.asarray(columns["id"]))
+        return
+    lengths: list[Any] = []
+    with ArrayFile(out / "id_bytes.npy", "|u1") as file:
+        for start, end, columns in db.pieces("strlen(id)::INTEGER AS size", "node"):
+            lengths.append(np.asarray(columns["size"]).astype(np.int32))
+            text = db.one(
+                "SELECT string_agg(id, '' ORDER BY rowid) FROM node "
+                f"WHERE rowid >= {start} AND rowid < {end}"
+            )[0]
+            file.append(np.frombuffer(text.encode(), np.uint8))
+    offsets = np.zeros(sum(len(piece) for piece in lengths) + 1, np.int64)
+    np.cumsum(np.concatenate(lengths), out=offsets[1:])
+    write_array(out / "id_offsets.npy", "<i8", offsets)
+
+
+def refuse(request: Request, loss: str, problem: str) -> None:
+    """Refuse to lose something, unless the request allows it."""
+    if loss not in request.allow:
+        raise InputError(f"{problem}; mend the tables, or allow it with --allow {loss}")

@@ -1,0 +1,39 @@
+"""The names of the metrics, what they are called in a sentence, and which direction is better."""
+
+from __future__ import annotations
+
+import math
+
+AUTO = "auto"  # micro-F1 of classes, R2 of a regression
+CLASSES, LABELS, REGRESSION = "classes", "labels", "regression"  # one of many, many, numbers
+OF_CLASSES = ("micro-f1", "macro-f1", "balanced-accuracy", "roc-auc", "average-precision")
+OF_REGRESSION = ("r2", "mae", "rmse")
+SAME = {"accuracy": "micro-f1"}  # another name for the same number
+LOWER_IS_BETTER = frozenset({"mae", "rmse"})
+TITLES = {
+    "micro-f1": "micro-F1", "macro-f1": "macro-F1", "balanced-accuracy": "balanced accuracy",
+    "roc-auc": "ROC-AUC", "average-precision": "average precision", "r2": "R²", "mae": "MAE",
+    "rmse": "RMSE",
+}  # fmt: skip
+
+
+def names_for(task: str) -> tuple[str, ...]:
+    """The metrics of a task, the one that is used unless another is asked for first."""
+    return OF_REGRESSION if task == REGRESSION else OF_CLASSES
+
+
+def gain(metric: str, value: float) -> float:
+    """The value with the sign that makes higher better. Every choice of a best one goes by it."""
+    return -value if metric in LOWER_IS_BETTER else value
+
+
+def bounds(metric: str) -> tuple[float, float]:
+    """The least and the largest value that a metric can have."""
+    if metric in LOWER_IS_BETTER:
+        return 0.0, math.inf
+    return (-math.inf, 1.0) if metric == "r2" else (0.0, 1.0)
+
+
+def title(metric: str) -> str:
+    """The name of a metric in a sentence: "roc-auc" is ROC-AUC."""
+    return TITLES[SAME.get(metric, metric)]

@@ -1,0 +1,153 @@
+"""graphfm import and export: from tables to predictions, as docs/your-graph.md says."""
+
+import csv
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphfm import Graph, load
+from graphfm.cli.import_tables import parse_size
+from graphfm.data import datasets
+from graphfm.errors import InputError
+from tests.unit.cli.commands import graphfm, other_graph, refused, tree
+
+pytestmark = pytest.mark.usefixtures("here")
+ROOT = Path(__file__).parents[3]
+PAGE, README = (ROOT / "docs/your-graph.md").read_text(), (ROOT / "README.md").read_text()
+
+
+@pytest.fixture
+def tables(here) -> list[list[str]]:
+    """The tables of the page; the commands that it gives."""
+    for name, content in re.findall(r"```csv (\S+)\n(.*?)```", PAGE, re.DOTALL):
+        (here / name).write_text(content)
+    (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    assert commands in README
+    return [shlex.split(line)[1:] for line in commands.replace("\\\n", " ").splitlines()]
+
+
+def test_the_page_leads_from_tables_to_predictions_in_five_commands(tables, here):
+    assert [words[0] for words in tables] == ["import", "info", "train", "evaluate", "predict"]
+    for words in tables:
+        ended = graphfm(*words)
+        assert ended.code == 0, ended.err
+    with open("predictions.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with open("nodes.csv", newline="") as stream:
+        accounts = [row["account"] for row in csv.DictReader(stream)]
+    assert [row["name"] for row in rows] == accounts
+    assert {row["class"] for row in rows} <= {"honest", "fraud"}
+    graph = load("accounts")
+    assert (graph.num_edges, graph.num_features, graph.class_names) == (16, 4, ("fraud", "honest"))
+    assert graph.y.tolist() == [1, 1, 0, 0, 1, 0, 1, -1]
+
+
+def test_the_toml_file_of_the_page_says_the_same(tables, here):
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (here / "graph.toml").write_text(text)
+    first = graphfm(*tables[0], "--json")
+    second = graphfm("import", "graph.toml", "--out", "again", "--json")
+    assert first.json | {"out": ""} == second.json | {"out": ""}
+    assert load("again").fingerprint == load("accounts").fingerprint
+    refused(graphfm("import", "graph.toml", "--out", "x", "--weight", "w"), "leave --weight out")
+
+
+def test_a_run_finds_its_folder_from_elsewhere(tables, here, monkeypatch):
+    graphfm(*tables[0])
+    graphfm(*tables[2])
+    (here / "deeper").mkdir()
+    monkeypatch.chdir(here / "deeper")
+    ended = graphfm("evaluate", "../run")
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_the_report_says_what_was_found(tables, here):
+    ended = graphfm(*tables[0])
+    for line in (
+        r"rows of edges read\s+8", r"class honest\s+4", r"nodes without a label\s+1",
+        r"feature age\s+standard: 2, 1 missing", r"test nodes\s+1",
+    ):  # fmt: skip
+        assert re.search(line, ended.out), line
+    assert "graphfm train --dataset accounts" in ended.err
+    refused(graphfm(*tables[0]), "accounts exists already")
+
+
+def test_folders_above_the_new_one_are_made_and_unmade(tables, here):
+    words = ["import", "edges.csv", "--source", "payer", "--out", "graphs/deep/mine", "-q"]
+    refused(graphfm(*words), "no column 'target'")
+    assert not (here / "graphs").exists()
+    assert graphfm(*words, "--target", "payee").code == 0
+    assert [path.name for path in (here / "graphs/deep").iterdir()] == ["mine"]
+    refused(graphfm(*words[:-2], "edges.csv/mine", "-q"), "cannot make edges.csv")
+
+
+def test_columns_that_are_not_used_are_named(tables, here):
+    ended = graphfm("import", "edges.csv", "--source", "payer", "--target", "payee", "--nodes",
+                    "nodes.csv", "--id", "account", "--out", "g")  # fmt: skip
+    assert re.search(r"columns not used\s+country, age, kind, fold", ended.out)
+    assert "log(1 + in-degree)" in ended.out
+
+
+def test_export_and_import_give_the_same_graph(tables, here):
+    graphfm(*tables[0])
+    for kind in ("csv", "parquet"):
+        assert graphfm("export", "accounts", "--out", kind, "--format", kind).code == 0
+        assert graphfm("import", f"{kind}/graph.toml", "--out", f"from-{kind}").code == 0
+        assert load(f"from-{kind}").fingerprint == load("accounts").fingerprint
+    refused(graphfm("export", "accounts", "--out", "x", "--format", "xls"), "unknown format 'xls'")
+
+
+def test_an_npz_file_is_converted_and_a_large_one_says_so(here, monkeypatch):
+    other_graph(here / "g.npz")
+    assert graphfm("import", "g.npz", "--out", "g").code == 0
+    assert load("g").fingerprint == Graph.from_npz("g.npz").fingerprint
+    infos = [graphfm("info", name, "--json").json | {"dataset": ""} for name in ("g", "g.npz")]
+    assert infos[0] == infos[1]
+    monkeypatch.setattr(datasets, "LARGE", 1)
+    monkeypatch.setattr(datasets.log, "info", lambda text, *more: said.append(text % more))
+    said: list[str] = []
+    load("g.npz")
+    assert "graphfm import g.npz --out FOLDER" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--feature", "age"], "expected COLUMN=ENCODING"),
+        (["--feature", "age=standard", "--feature", "age=min-max"], "two encodings"),
+        (["--split", "fold", "--shares", "0.5,0.2"], "both given"),
+        (["--shares", "0.5"], "expected train,val"),
+        (["--shares", "a,b"], "expected train,val"),
+        (["--stratified"], "--stratified needs shares"),
+        (["--split-seed", "3"], "--split-seed needs shares"),
+        (["--memory", "lots"], "expected a size such as 2GB"),
+        (["--memory", "1MB"], "expected 536,870,912 or more"),
+        (["--allow", "anything"], "unknown loss to allow"),
+        (["--delimiter", ";"], "have no column"),
+        (["--source", "from"], "have no column 'from'"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(tables, here, more, reason):
+    before = tree(here)
+    words = ["import", "edges.csv", "--source", "payer", "--target", "payee", "--nodes",
+             "nodes.csv", "--id", "account", "--label", "kind", "--out", "g", *more]  # fmt: skip
+    ended = graphfm(*words, "-q")
+    refused(ended, reason)
+    assert tree(here) == before
+
+
+def test_without_duckdb_a_command_says_what_to_install(tables, here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    refused(graphfm(*tables[0], "-q"), r"pip install 'graphfm\[import\]'")
+
+
+def test_sizes():
+    assert [parse_size(text) for text in ("2GB", "1.5 GiB", "800m", "7", "3kB")] == [
+        2_000_000_000, 3 << 29, 800_000_000, 7, 3000,
+    ]  # fmt: skip
+    for text in ("", "GB", "-1GB", "2XB", "1e9", "7iB"):
+        with pytest.raises(InputError):
+            parse_size(text)
