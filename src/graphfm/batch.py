@@ -144,6 +144,7 @@ class Block:
     seen: Tensor | None = None  # [num_dst] edges of each target, also those that a step dropped
     by_id: Edges | None = None  # the same edges with node ids as columns, to read from a table
     place: Tensor | None = None  # [num_dst] positions of the targets; None: they come first
+    alone: bool = False  # a subgraph, normalised as if there were no other nodes
 
     @cached_property
     def num_src(self) -> int:
@@ -181,6 +182,8 @@ class Batch:
     loss_weight: Tensor | None = None
     whole: bool = False  # the inputs are all nodes in the order of their ids: nothing to gather
     trains: bool = True  # False if no target is a training node, so that there is no loss
+    # The edge weights say more than how many of a target's neighbours were picked.
+    weighs: bool = False
 
     @property
     def num_inputs(self) -> int:

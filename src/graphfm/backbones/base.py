@@ -1,6 +1,7 @@
 """A backbone is encode -> graph layers -> decode."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -14,9 +15,10 @@ from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.layer_step import ForwardPass
+from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
+from graphfm.norm import without_noise
 from graphfm.options import Setting
 
 Layers = Annotated[
@@ -83,6 +85,7 @@ class Backbone(nn.Module):
     reads_h0: ClassVar[bool] = False  # some layer reads the encoder's output
     joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
     hop_width: int = 0  # numbers per node that `features` computes; 0 if it returns `graph.x`
+    capturable: ClassVar[bool] = True  # a step may be replayed as a CUDA graph
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
@@ -105,6 +108,25 @@ class Backbone(nn.Module):
         if not self.layers or not isinstance(self.encode, nn.Identity):
             return False
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
+
+    @property
+    def depths(self) -> Sequence[int]:
+        """For each layer the number of the block whose edges it reads, input first."""
+        return range(len(self.layers))
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks a batch has: how far away the nodes are that an output depends on."""
+        return len(self.layers)
+
+    @property
+    def is_noisy(self) -> bool:
+        """True if values are dropped at random in training."""
+        return any(isinstance(part, nn.Dropout) and part.p > 0 for part in self.modules())
+
+    def without_noise(self) -> AbstractContextManager[None]:
+        """Switch dropout off; batch norms use the batch's statistics without learning from them."""
+        return without_noise(self)
 
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""
@@ -135,6 +157,29 @@ class Backbone(nn.Module):
         rows = self.walk(first, partial(estimator.output, batch.blocks, first, forward))
         out: Tensor = self.decode(self.joined(rows) if self.joins_layers else rows[0])
         return out
+
+    def infer(
+        self, adjacency: Adjacency, x: Tensor, ids: Tensor | None, chunk_edges: int
+    ) -> Tensor | None:
+        """Exact outputs of a network that computes them in its own way; None: layer by layer."""
+        return None
+
+    def whole_pass(
+        self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]
+    ) -> Tensor:
+        """Compute every layer of the whole graph; returns the rows that `decode` reads.
+
+        `see` is told each layer's step, aggregate and output.
+        """
+        block, first = adjacency.full_block(), self.encode(x.float())
+
+        def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
+            agg = layer.aggregate(h, block)
+            out = layer.update(agg, block.targets(h, first))
+            see(LayerStep(depth, layer, block, h, first, ForwardPass()), agg, out)
+            return out
+
+        return self.joined(self.walk(first, output))
 
     def joined(self, rows: Sequence[Tensor]) -> Tensor:
         """What `decode` reads: the last rows, joined with those of all layers if it reads them."""

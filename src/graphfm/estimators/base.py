@@ -33,6 +33,7 @@ class Estimator:
     records_first: bool = False
     dropout_in_histories: bool = False  # no second pass: the pass with dropout writes them
     untrained: str = "record"  # what batches without training nodes do; or "skip": nothing
+    computes_halo: ClassVar[bool] = False  # `halo_aggregate` is known, and the halo follows from it
     shares_dropout: ClassVar[bool] = False  # past rows get the same dropout mask as fresh rows
     # True if a step may be replayed as a CUDA graph: no hook depends on Python values that change.
     capturable: ClassVar[bool] = False

@@ -125,7 +125,8 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
         backbone = run.new_backbone(graph.num_features, graph.num_classes)
     method = run.new_method()
     step = plan_step(graph, device, backbone, method, run.training)
-    layers = method.sampler.footprint(graph, len(backbone.layers))
+    blocks = method.sampler.footprint(graph, backbone.num_blocks)
+    layers = [blocks[depth] for depth in backbone.depths]
     number = sum(p.numel() for p in backbone.parameters())
     return MemoryPlan(
         device=device.type,

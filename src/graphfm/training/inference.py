@@ -50,6 +50,9 @@ class LayerwiseInference:
         """
         with evaluating(backbone):
             x = backbone.features(self.adjacency.graph) if x is None else x
+            own = backbone.infer(self.adjacency, x, ids, self.chunk_edges)
+            if own is not None:
+                return own
             if len(self.ranges) > 1:
                 return self._in_chunks(backbone, x, ids)
             outputs = self._at_once(backbone, x)

@@ -26,12 +26,12 @@ def plan_step(
     with execution(kernels=settings.kernels):
         most_fused = largest_fanout(device)
     first_hop = estimator.exact_first_hop and backbone.begins_linear
+    num_blocks = backbone.num_blocks
     fused = _fused_layers(size, backbone, method, most_fused, first_hop)
-    crowded = sampler.crowded_layers(size, len(layers), first_hop)
+    crowded = sampler.crowded_layers(size, num_blocks, first_hop)
     features = _features(size, device, backbone, method, 0 in fused)
-    dropout = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in backbone.modules())
     plan = StepPlan(
-        num_layers=len(layers),
+        num_layers=num_blocks,
         device=device,
         kernels=most_fused > 0,
         first_hop=_first_hop(size, layers[0]) if first_hop else None,
@@ -40,8 +40,10 @@ def plan_step(
         crowded=crowded,
         first_layer_ahead=features == GATHERED and estimator.first_layer_ahead(first_hop),
         whole_up_to=most_fused if all(layer.sums for layer in layers) else 0,
-        recording_pass=estimator.keeps_history and dropout and not estimator.dropout_in_histories,
-        note=estimator.note(len(layers), first_hop),
+        recording_pass=estimator.keeps_history
+        and backbone.is_noisy
+        and not estimator.dropout_in_histories,
+        note=estimator.note(num_blocks, first_hop),
         tables={
             name: TablePlan(
                 spec=spec,
@@ -53,7 +55,7 @@ def plan_step(
             for name, spec in estimator.declare(layers, int(first_hop)).items()
         },
     )
-    return replace(plan, not_captured=_why_not_captured(size, plan, method, settings))
+    return replace(plan, not_captured=_why_not_captured(size, plan, backbone, method, settings))
 
 
 def _first_hop(size: GraphSize, layer: GraphLayer) -> TablePlan:
@@ -74,9 +76,10 @@ def _fused_layers(
     size: GraphSize, backbone: Backbone, method: Method, most: int, first_hop: bool
 ) -> frozenset[int]:
     """The layers that one kernel aggregates and blends; a second kernel writes their history."""
-    fanouts = method.sampler.fixed_fanouts(size, len(backbone.layers))
+    fanouts = method.sampler.fixed_fanouts(size, backbone.num_blocks)
     fused = frozenset[int]()
-    if fanouts is not None and method.estimator.can_fuse():
+    can_fuse = method.estimator.can_fuse() and any(layer.sums for layer in backbone.layers)
+    if fanouts is not None and can_fuse:
         fits = zip(backbone.layers, fanouts, strict=True)
         fused |= {
             depth for depth, (layer, fanout) in enumerate(fits) if layer.sums and fanout <= most
@@ -104,7 +107,7 @@ def _features(
 
 
 def _why_not_captured(
-    size: GraphSize, plan: StepPlan, method: Method, settings: Training
+    size: GraphSize, plan: StepPlan, backbone: Backbone, method: Method, settings: Training
 ) -> str | None:
     """Why a step is not captured as a CUDA graph; None where it is."""
     if settings.capture == "off":
@@ -112,6 +115,8 @@ def _why_not_captured(
     reason = None
     if plan.device.type != "cuda":
         reason = "there is no GPU"
+    elif not backbone.capturable:
+        reason = "the network is your own, and its hooks run on the host"
     elif not method.sampler.static_shapes(size, plan):
         reason = "the size of this method's batches changes from step to step"
     elif not method.estimator.capturable:

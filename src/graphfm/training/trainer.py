@@ -23,7 +23,6 @@ from graphfm.kernels.cross_entropy import backward
 from graphfm.kernels.precision import check_precision
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
-from graphfm.norm import without_noise
 from graphfm.step_plan import Clock
 from graphfm.tables.device import allocate
 from graphfm.training import whole_graph
@@ -72,7 +71,8 @@ class Trainer:
             graph, self.x, backbone, method.estimator, plan, self.autocast, self.question.loss
         )
         sizes = len(backbone.layers), graph.num_nodes, graph.device
-        self.ages = AgeMeter(method.estimator, *sizes) if training.staleness_every else None
+        ages = AgeMeter(method.estimator, *sizes, depths=backbone.depths)
+        self.ages = ages if training.staleness_every else None
         self.optimizer = make_optimizer(backbone, training, graph.device)
         self.schedule = Schedule(self.optimizer, training)
         seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights
@@ -164,7 +164,7 @@ class Trainer:
     @torch.no_grad()
     def _record(self, given: StepInput, first_output: list[Tensor] | None = None) -> None:
         """Write the histories in a second pass without dropout."""
-        with without_noise(self.backbone), self.autocast():
+        with self.backbone.without_noise(), self.autocast():
             forward = ForwardPass(first_output=first_output)
             self.backbone(given.x, given.batch, self.method.estimator, forward)
         if self.plan.kernels:  # some write on a side stream, and the next pass reads the rows

@@ -42,6 +42,7 @@ class Adjacency:
     )
     normalize: Normalize | None = None  # computes the factors, also those of a subgraph
     averages: bool = False  # every row that is not empty adds up to one: a (weighted) mean
+    weighted_graph: Graph | None = None  # the graph with its weights, if the matrix ignores them
 
     @staticmethod
     def of(graph: Graph, normalize: Normalize, *, averages: bool = False) -> Adjacency:
@@ -166,7 +167,7 @@ class Adjacency:
         scaled = raw if factors.row is None else raw * factors.row[row]
         scaled = scaled if factors.col is None else scaled * factors.col[col]
         edges = Edges(indptr.int(), col.int(), scaled, ids.numel())
-        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal)
+        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal, alone=True)
 
     def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
         """Return the matrix entries of edges, given by ends and by position in `indices`."""
