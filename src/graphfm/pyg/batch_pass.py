@@ -109,9 +109,12 @@ class BatchPass(Watcher):
     def _complete(self, number: int, cut: Cut, arguments: dict[str, Any]) -> None:
         """Write the batch's rows to the history of a propagation's input, and read the halo's."""
         block, estimator = self.batch.blocks[cut.depth], self.estimator
-        if not isinstance(estimator, HaloHistory) or not cut.deep:
+        if not cut.deep or not (estimator.computes_halo or isinstance(estimator, HaloHistory)):
             return
         rows, num_dst = joined(arguments, cut.deep), block.num_dst
+        if not isinstance(estimator, HaloHistory):  # gradients stay inside the batch
+            split_up(arguments, cut.deep, torch.cat([rows[:num_dst], rows[num_dst:].detach()]))
+            return
         below = self.findings.cuts[number - 1]
         if self.forward.records:
             alone = replace(block, from_halo=None)

@@ -20,6 +20,7 @@ from graphfm.pyg.guards import in_mode, uncached
 from graphfm.pyg.watching import Place, Watcher, convolutions, watching
 
 PASSES = 4  # in training mode, to find dropout
+LEAST_REACH = 8  # hops that are told apart, also of a network without convolutions
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Probe:
 
     def _examine(self) -> Findings:
         first = self._run(*_path(2))
-        reach = len(first.aggregates) + 2  # more hops than the network has
+        reach = max(len(first.aggregates) + 2, LEAST_REACH)  # more hops than the network has
         edges, size = _path(reach)
         x = torch.rand(size, self.width)
         before, out = self._noted(x, edges)
@@ -117,6 +118,10 @@ class Probe:
             p.module for p, made in training.entered.items() if not _edges_in(training, made)
         ]
         num_hops = max([num_hops, *[cut.depth + 1 for cut in cuts]])
+        if problems:  # then depths mean nothing
+            num_hops = max(len(cuts), 1)
+            for number, cut in enumerate(cuts):
+                cut.depth = number
         return Findings(
             tuple(cuts), calls, depths.norms, num_hops, out.size(1), self._is_noisy(),
             tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(changed)),
@@ -182,6 +187,7 @@ class Probe:
         self, x: Tensor, edges: Tensor, *, training: bool = False, constant: bool = False
     ) -> tuple[Notes, Tensor]:
         some = torch.arange(edges.size(1))
+        some = torch.zeros_like(some) if constant else some
         data = {name: values[some % values.size(0)] for name, values in self.data.items()}
         notes = Notes(x, edges, data, constant=constant)
         with (
@@ -214,7 +220,10 @@ class _Depths:
             return 0
         first, last = int(differs.min()), int(differs.max())
         if first < 0 or last >= self.reach:
-            problems.append(f"rows of {name} depend on nodes that no edge leads from")
+            problems.append(
+                f"{name} depends on nodes that no edge leads from: a norm over all nodes, attention "
+                "between all of them, or messages against the direction of edges"
+            )
         return max(last, 0)
 
 

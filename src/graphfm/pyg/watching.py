@@ -125,7 +125,9 @@ class _Hooks:
             self.inside.append((conv, 0))
         last = max(n for n, (inner, _) in enumerate(self.inside) if inner is conv)
         self.inside[last] = conv, self.inside[last][1] + 1
-        self.watcher.propagate(self._place(conv), arguments)
+        moved = {name: _moved(value, conv.node_dim, 0) for name, value in arguments.items()}
+        self.watcher.propagate(self._place(conv), moved)
+        arguments = {name: _moved(value, 0, conv.node_dim) for name, value in moved.items()}
         return self.edge_index, size, arguments
 
     def _message(self, conv: MessagePassing, inputs: Any, out: Tensor) -> Tensor | None:
@@ -146,3 +148,10 @@ class _Hooks:
 
     def _after_norm(self, norm: _BatchNorm, args: Any, out: Tensor) -> Tensor | None:
         return self.watcher.after_norm(Place(self.names[norm], self.calls[norm]), norm, out)
+
+
+def _moved(value: Any, source: int, target: int) -> Any:
+    """Move the dimension of the nodes; a matrix has it in front in any case."""
+    if isinstance(value, Tensor):
+        return value.movedim(source, target) if value.dim() > 2 else value
+    return tuple(_moved(v, source, target) for v in value) if isinstance(value, tuple) else value
