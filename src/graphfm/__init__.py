@@ -8,7 +8,7 @@ from graphfm.errors import InputError
 from graphfm.version import VERSION
 
 if TYPE_CHECKING:
-    from graphfm.api import Result, compare, load_model, resume, train
+    from graphfm.api import Result, check_model, compare, load_model, resume, train
     from graphfm.data.datasets import load
     from graphfm.data.graph import Graph
     from graphfm.data.synthetic import synthetic
@@ -26,6 +26,7 @@ __all__ = [
     "Model",
     "Result",
     "Run",
+    "check_model",
     "compare",
     "load",
     "load_model",
@@ -42,6 +43,7 @@ _PLACES = {
     "Model": "runs.model",
     "Result": "api",
     "Run": "runs.run",
+    "check_model": "api",
     "compare": "api",
     "load": "data.datasets",
     "load_model": "api",

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any
 from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.signals import StopSignal
 from graphfm.data.graph import Graph
+from graphfm.data.graph.edge_columns import edge_columns
 from graphfm.errors import InputError
 from graphfm.runs.execute import explained, fit, fit_in
 from graphfm.runs.memory_plan import MemoryPlan
 from graphfm.runs.model import Model
 from graphfm.runs.named import BackboneLike, MethodLike
 from graphfm.runs.options import show_options
+from graphfm.runs.own_model import CallModel, ModelLike, choose_model, network_again
 from graphfm.runs.run import Run, build, load_graph, pick_device
 from graphfm.training.callbacks import Callback, Score
 from graphfm.training.trainer import Trainer
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from graphfm.experiments.compare import Row, Sweep
+    from graphfm.pyg.certificate import Certificate
 
 log = logging.getLogger("graphfm")
 IN_MEMORY = "in-memory"  # the dataset of a run whose graph has neither a name nor a file
@@ -37,12 +42,17 @@ class Result:
     model: Model
     out: Path | None
 
+    @property
+    def module(self) -> nn.Module:
+        """The trained network: the user's own module, if one was given as the model."""
+        return self.model.module
+
     def to_json(self) -> dict[str, Any]:
         return {
             "dataset": self.run.dataset,
             "method": self.run.method,
             "backbone": self.run.backbone,
-            "layers": self.run.backbone_settings["layers"],
+            "layers": self.model.backbone.num_blocks,
             "seed": self.run.training.seed,
             **asdict(self.score),
             "out": None if self.out is None else str(self.out),
@@ -54,6 +64,9 @@ def train(
     *,
     method: MethodLike = "full",
     backbone: BackboneLike | None = None,
+    model: ModelLike | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    call: CallModel | None = None,
     device: str = "auto",
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
@@ -66,6 +79,9 @@ def train(
     `method` is a name, "package.module:function", a function that returns a `Method` (its
     parameters are settings like those below), or a `Method`. `backbone` is a name,
     "package.module:Class" or a subclass of `Backbone`; without one it is sage, or the method's own.
+    `model` is a network of PyG instead: a module, which is trained in place, or a function or class
+    that makes one from `model_options`, also as "package.module:function"; `call(net, batch)` says
+    how it is called, if not by x, edge_index and the names of edge data (docs/pyg.md).
     With `out` the run is written to that folder, with checkpoints for `resume`: `checkpoint_every`
     is "auto", seconds ("30"), steps ("500steps") or "0" (no checkpoints).
     """
@@ -75,7 +91,8 @@ def train(
             "PyG Data), the name of a dataset, a file or a folder"
         )
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
-    what: dict[str, Any] = {"method": method, "backbone": backbone, "device": device}
+    network = _network(backbone, model, model_options, call)
+    what: dict[str, Any] = {"method": method, "backbone": network, "device": device}
     run = Run.make(**{"dataset": name, **what, **options})
     if not isinstance(graph, Graph):
         graph = load_graph(run)
@@ -91,26 +108,29 @@ def resume(
     *,
     method: MethodLike | None = None,
     backbone: BackboneLike | None = None,
+    model: ModelLike | None = None,
+    call: CallModel | None = None,
     callbacks: Sequence[Callback] = (),
     interval: Interval | None = None,
     stop_signal: StopSignal | None = None,
 ) -> Result:
     """Continue the run in a folder from its newest checkpoint; a finished run is only read.
 
-    `graph` is needed if the run was trained on a graph in memory. A method or backbone of your own
-    has to be given again: what a folder names is never imported.
+    `graph` is needed if the run was trained on a graph in memory. A method, backbone or model of
+    your own has to be given again: what a folder names is never imported.
     """
     from graphfm.runs.folder import RunFolder
     from graphfm.runs.reader import read_config, read_run, read_score
 
     path = Path(path)
+    backbone = network_again(path, backbone, model, call)
     run, config = read_config(path, method=method, backbone=backbone)
     run.require("method", "backbone")
     with RunFolder.reopen(path, run, config) as folder:
         score = read_score(path)
         if score is not None:
-            _, model, _ = read_run(path, backbone=backbone)
-            return Result(run=run, score=score, model=model, out=path)
+            _, trained, _ = read_run(path, backbone=backbone)
+            return Result(run=run, score=score, model=trained, out=path)
         graph = _same_graph(run, config, graph)
         if folder.checkpoints.is_empty:  # damaged ones are reported when they are read
             log.warning(
@@ -152,11 +172,31 @@ def start(
     return _result(run, score, trainer, path)
 
 
-def load_model(path: str | Path, *, backbone: BackboneLike | None = None) -> Model:
-    """Load the model of a run's folder. A backbone of your own has to be given again."""
+def load_model(
+    path: str | Path,
+    *,
+    backbone: BackboneLike | None = None,
+    model: ModelLike | None = None,
+    call: CallModel | None = None,
+) -> Model:
+    """Load the model of a run's folder. A backbone or model of your own has to be given again."""
     from graphfm.runs.reader import read_run
 
-    return read_run(Path(path), backbone=backbone)[1]
+    return read_run(Path(path), backbone=network_again(Path(path), backbone, model, call))[1]
+
+
+def check_model(
+    model: ModelLike, graph: Graph, *, options: Mapping[str, Any] | None = None,
+    call: CallModel | None = None,
+) -> Certificate:  # fmt: skip
+    """Say which methods can train a network of PyG on a graph, and why not the others.
+
+    `print(check_model(net, graph))`. The network stays as it is.
+    """
+    named = choose_model(model, options, call)
+    named.code.planned(graph.num_features, graph.num_classes, edge_columns(graph))
+    certificate: Certificate = named.code.certificate
+    return certificate
 
 
 def compare(
@@ -164,6 +204,8 @@ def compare(
     methods: str | Sequence[MethodLike] = "all",
     *,
     backbone: BackboneLike | None = None,
+    model: ModelLike | None = None,
+    model_options: Mapping[str, Any] | None = None,
     seeds: int = 3,
     budget_epochs: int | None = None,
     budget_seconds: float | None = None,
@@ -186,7 +228,8 @@ def compare(
     ends (0: never). `sweep` tries values of an option, `Sweep("fanout", (1, 2, 4))` from
     `graphfm.experiments.compare`; several make a grid. `own` has options of single methods:
     `{"graphsage": {"fanout": (2, 2)}}`. `columns` are those of the tables, such as "test,settings".
-    The options below go to every method that takes them.
+    The options below go to every method that takes them. `model` is the function or class that
+    makes a network of PyG from `model_options`.
     """
     from graphfm.experiments.compare import Plan
     from graphfm.experiments.compare import compare as run_plan
@@ -196,8 +239,9 @@ def compare(
             f"cannot compare on a {type(dataset).__name__}: trainings run in processes of their "
             "own and read the graph by name; save it (graph.save) and give the .npz file"
         )
+    network = _network(backbone, model, model_options)
     plan = Plan.make(
-        dataset=str(dataset), methods=methods, backbone=backbone, seeds=seeds, device=device,
+        dataset=str(dataset), methods=methods, backbone=network, seeds=seeds, device=device,
         budget_epochs=budget_epochs, budget_seconds=budget_seconds, patience=patience, sweep=sweep,
         own=own, **options,
     )  # fmt: skip
@@ -205,6 +249,22 @@ def compare(
 
 
 show_options(compare, without=("seed", "epochs", "max_seconds"))
+
+
+def _network(
+    backbone: BackboneLike | None,
+    model: ModelLike | None,
+    options: Mapping[str, Any] | None = None,
+    call: CallModel | None = None,
+) -> BackboneLike | None:
+    """The backbone that was given, or the model, but not both."""
+    if model is None:
+        if options or call is not None:
+            raise InputError("model_options and call belong to a model; give model as well")
+        return backbone
+    if backbone is not None:
+        raise InputError("backbone and model were both given; give one of them")
+    return choose_model(model, options, call)
 
 
 def _same_graph(run: Run, config: Mapping[str, Any], graph: Graph | None) -> Graph:

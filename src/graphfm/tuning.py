@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphfm.errors import InputError
 from graphfm.runs.named import BackboneLike, MethodLike
 from graphfm.runs.options import show_options
+from graphfm.runs.own_model import ModelLike, choose_model
 
 if TYPE_CHECKING:
     from graphfm.experiments.tune import TunedRow
@@ -19,6 +20,8 @@ def tune(
     methods: str | Sequence[MethodLike] = "all",
     *,
     backbone: BackboneLike | None = None,
+    model: ModelLike | None = None,
+    model_options: Mapping[str, Any] | None = None,
     minutes: float | None = None,
     trials: int | None = None,
     seeds: int = 3,
@@ -42,7 +45,8 @@ def tune(
     `patience` is the number of epochs without a better score after which one ends (0: never).
     `jobs` trainings run at a time; without it, as many as cores and memory allow. `own` has options
     of single methods: `{"graphsage": {"fanout": (2, 2)}}`. The options below go to every method
-    that takes them, and what is given is not searched.
+    that takes them, and what is given is not searched. `model` is the function or class that makes
+    a network of PyG from `model_options`.
     """
     from graphfm.experiments.tune import TunePlan
     from graphfm.experiments.tune import tune as run_plan
@@ -52,6 +56,10 @@ def tune(
             f"cannot tune on a {type(dataset).__name__}: trainings run in processes of their own "
             "and read the graph by name; save it (graph.save) and give the .npz file"
         )
+    if model is not None:
+        if backbone is not None:
+            raise InputError("backbone and model were both given; give one of them")
+        backbone = choose_model(model, model_options)
     plan = TunePlan.make(
         dataset=str(dataset), methods=methods, backbone=backbone, minutes=minutes, trials=trials,
         seeds=seeds, budget_epochs=budget_epochs, patience=patience, own=own, jobs=jobs,

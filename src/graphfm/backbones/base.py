@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from graphfm.batch import Batch, Rows
-from graphfm.data.graph import Graph
+from graphfm.data.graph import CARRIED, Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
@@ -127,6 +127,10 @@ class Backbone(nn.Module):
     def without_noise(self) -> AbstractContextManager[None]:
         """Switch dropout off; batch norms use the batch's statistics without learning from them."""
         return without_noise(self)
+
+    def unread_data(self, graph: Graph) -> Sequence[str]:
+        """The data of the graph's edges that the network does not read, by name."""
+        return CARRIED
 
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""

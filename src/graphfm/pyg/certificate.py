@@ -31,7 +31,7 @@ VARIATES = ("vr-gcn", "mvs-gcn")
 HALO = ("gas", "graphfm-ob")
 NODES, TOLERANCE = 120, 1e-4
 WORDS = {
-    SUM: "a sum", MEAN: "a mean", OTHER: "normalised over the neighbours it sees, or no sum",
+    SUM: "a sum", MEAN: "a mean", OTHER: "neither a sum nor a mean",
 }  # fmt: skip
 
 
@@ -88,8 +88,8 @@ def certify(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> Certific
             model.whole = bound
     cuts = tuple(
         f"{cut.place.module or type(model.net).__name__}, call {cut.place.call}, hop "
-        f"{cut.place.hop}: {WORDS[cut.kind]} of {cut.in_width} numbers a node, "
-        f"{cut.depth} hops from the features"
+        f"{cut.place.hop}: {WORDS[cut.kind]}, {cut.depth} hops from the features, "
+        f"{cut.in_width} numbers a node"
         for cut in found.cuts
     )
     return Certificate(
@@ -147,7 +147,7 @@ class _Rules:
     def _no_weights(self, method: str) -> str | None:
         for cut in self.cuts:
             if cut.kind == OTHER:
-                return f"{cut.place.module} is {WORDS[OTHER]}, so that edges cannot be weighed"
+                return f"the aggregate of {cut.place.module} is {WORDS[OTHER]} of its messages"
             if method in VARIATES and (cut.inner or cut.call.last_depth > cut.call.depth):
                 return f"{cut.place.module} has several hops"
             if method in VARIATES and not cut.can_repeat:
@@ -164,11 +164,12 @@ class _Rules:
         others = [cut.place.module for cut in self.cuts if cut.kind == OTHER]
         if not others:
             return {}
-        biased = f"{others[0]} is {WORDS[OTHER]}: sampled neighbours give a biased result"
-        return {
-            "graphsage": biased,
-            "graphfm-ib": f"{biased}, and momentum is known to hurt attention; gas is exact there",
-        }
+        biased = (
+            f"the aggregate of {others[0]} is {WORDS[OTHER]} of its messages (attention or a "
+            "maximum, say), so sampled neighbours give a biased one"
+        )
+        more = ", and an average of it is known to hurt attention; gas reads all neighbours"
+        return {"graphsage": biased, "graphfm-ib": biased + more}
 
 
 def _unsuitable(net: nn.Module) -> list[str]:
@@ -216,7 +217,7 @@ def _tested(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> dict[str
 def _run(
     model: OwnModel, graph: Graph, batch: Batch, estimator: HaloHistory | None = None
 ) -> Tensor:
-    return model(graph.x[batch.input_ids], batch, estimator or Exact())
+    return model.forward(graph.x[batch.input_ids], batch, estimator or Exact())
 
 
 def _with_histories(model: OwnModel, graph: Graph, rows: Tensor) -> Tensor:

@@ -78,6 +78,12 @@ class OwnModel(Backbone):
         matrix = Adjacency.mean(plain) if self.averages else Adjacency.sum(plain)
         return matrix if plain is graph else replace(matrix, weighted_graph=graph)
 
+    def unread_data(self, graph: Graph) -> Sequence[str]:
+        read = {name for call in self.findings.calls.values() for name in call.per_edge.values()}
+        if None in read:  # something that the network has made of them
+            return ()
+        return [name for name in edge_data(graph) if name not in read]
+
     def calibrate(self, graph: Graph) -> None:
         self.whole = WholeGraph(graph)
 

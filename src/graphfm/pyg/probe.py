@@ -221,8 +221,8 @@ class _Depths:
         first, last = int(differs.min()), int(differs.max())
         if first < 0 or last >= self.reach:
             problems.append(
-                f"{name} depends on nodes that no edge leads from: a norm over all nodes, attention "
-                "between all of them, or messages against the direction of edges"
+                f"{name} depends on nodes that no edge leads from: a norm over all nodes, "
+                "attention between all of them, or messages against the direction of edges"
             )
         return max(last, 0)
 

@@ -115,6 +115,8 @@ def memory_plan(run: Run, graph: Graph) -> MemoryPlan:
 
 def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
     """The plan of a run before its graph is loaded; None if its name does not tell its size."""
+    if run.named_backbone.is_model:  # it is examined with the graph's own kind of edges
+        return None
     known = known_size(run.dataset, device, run.training.feature_type)
     return None if known is None else plan_for(run, known, device)
 
@@ -122,7 +124,8 @@ def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
 def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     """Estimate the memory of `run` on a graph of that size."""
     with torch.device("meta"):
-        backbone = run.new_backbone(graph.num_features, graph.num_classes)
+        sizes = graph.num_features, graph.num_classes
+        backbone = run.new_backbone(*sizes, graph.edges, planned=True)
     method = run.new_method()
     step = plan_step(graph, device, backbone, method, run.training)
     blocks = method.sampler.footprint(graph, backbone.num_blocks)

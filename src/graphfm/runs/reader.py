@@ -55,15 +55,15 @@ def read_run(
             if type(graph[name]) is not int or not 0 < graph[name] < MOST_NUMBER:
                 raise ValueError(f"{name} is {graph[name]!r}")
         naming.check_names("class_names", names, graph["num_classes"])
-        sizes = graph["num_features"], graph["num_classes"]
+        sizes, edges = (graph["num_features"], graph["num_classes"]), graph.get("edge_data", {})
         question = _question(config.get("question", {}), graph["num_classes"])
         with torch.device("meta"):  # allocates nothing before the shapes are checked
-            planned = run.new_backbone(*sizes)
+            planned = run.new_backbone(*sizes, edges, planned=True)
     except MALFORMED as error:
         raise InputError(f"{path / CONFIG} is not the config of a run: {error}; {ADVICE}") from None
     try:
         _check_shapes(weights, {key: rows.shape for key, rows in planned.state_dict().items()})
-        network = run.new_backbone(*sizes)
+        network = run.new_backbone(*sizes, edges)
         network.load_state_dict(load_file(weights))
     except (SafetensorError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]

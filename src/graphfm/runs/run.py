@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from graphfm.backbones.base import Backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
+from graphfm.data.graph.edge_columns import EdgeColumns, edge_columns
 from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
@@ -39,9 +41,10 @@ from graphfm.runs.settling import (
     suited,
 )
 from graphfm.training.settings import Training
-from graphfm.training.setup import check_capture, check_trainable, seeded
+from graphfm.training.setup import check_capture, check_trainable, seeded, warn_unread
 from graphfm.training.trainer import Trainer
 
+log = logging.getLogger("graphfm")
 OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
 RECORDED = (
     "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
@@ -153,10 +156,27 @@ class Run:
         self.require("method")
         return copy.deepcopy(self.made_method)  # type: ignore[return-value]
 
-    def new_backbone(self, in_width: int, out_width: int) -> Backbone:
-        """The network, with new weights."""
+    def new_backbone(
+        self,
+        in_width: int,
+        out_width: int,
+        edges: EdgeColumns | None = None,
+        *,
+        planned: bool = False,
+    ) -> Backbone:
+        """The network, with new weights; a `planned` one is not trained.
+
+        `edges` describes the data of edges, which a model of the user's own may read.
+        """
         self.require("backbone")
         kind: Any = self.named_backbone.code
+        if self.named_backbone.is_model:
+            make = kind.planned if planned else kind.make
+            model: Backbone = make(in_width, out_width, edges or {})
+            kind.certificate.require(self.method)
+            if not planned and self.method in kind.certificate.warnings:
+                log.warning("%s: %s", self.method, kind.certificate.warnings[self.method])
+            return model
         backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
         return backbone
 
@@ -191,8 +211,10 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     if plan is None:
         memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
-        backbone = run.new_backbone(graph.num_features, graph.num_classes)
+        sizes = graph.num_features, graph.num_classes
+        backbone = run.new_backbone(*sizes, edge_columns(graph))
     backbone.calibrate(graph)
+    warn_unread(graph, backbone)
     return Trainer(graph, backbone, run.new_method(), run.training)
 
 

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial
+from functools import partial
 
 import torch
 
-from graphfm.data.graph import CARRIED, Graph
+from graphfm.backbones.base import Backbone
+from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
 from graphfm.training.question import Question
@@ -33,13 +34,12 @@ def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> N
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
     if settings is not None:
         Question.of(graph, settings)
-    if carried := tuple(name for name in CARRIED if getattr(graph, name) is not None):
-        _warn_carried(carried)
 
 
-@cache  # a training may check its graph more than once
-def _warn_carried(names: tuple[str, ...]) -> None:
-    log.warning("the graph has %s, which no network reads", " and ".join(names))
+def warn_unread(graph: Graph, backbone: Backbone) -> None:
+    """Name the data of edges that a network does not read."""
+    if unread := [name for name in backbone.unread_data(graph) if getattr(graph, name) is not None]:
+        log.warning("the graph has %s, which the network does not read", " and ".join(unread))
 
 
 def check_capture(training: Training, device: torch.device) -> None:
