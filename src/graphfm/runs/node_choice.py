@@ -63,7 +63,7 @@ def by_id(graph: Graph, given: str, column: str | None = None) -> Tensor:
         raise InputError(f"{given} lists no nodes; expected one id or more")
     numbers = _numbers(graph, wanted)
     if unknown := [text for text in wanted if text not in numbers]:
-        more = f" (and {len(unknown) - 1:,} others of those given)" if len(unknown) > 1 else ""
+        more = f" (and {len(unknown) - 1:,} more of those given)" if len(unknown) > 1 else ""
         expected = "ids of nodes"
         if graph.node_names is None:
             expected = f"numbers from 0 to {graph.num_nodes - 1}, as its nodes have no names"
