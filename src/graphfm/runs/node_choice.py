@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,8 +48,7 @@ def by_id(graph: Graph, given: str, column: str | None = None) -> Tensor:
     Parquet), whose ids are in `column`, or else in the first one. Ids are the graph's `node_names`,
     or numbers of nodes where it has none.
     """
-    path = Path(given)
-    is_file = path.is_file()
+    path, is_file = Path(given), os.path.isfile(given)  # which takes a text of any length
     if column is not None and (not is_file or path.suffix == LINES):
         raise InputError(
             f"{given!r} is not a table, so it has no column {column!r}; give no column"

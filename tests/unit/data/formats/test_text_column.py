@@ -22,11 +22,11 @@ def test_ranges_of_texts_are_those_of_a_tuple(texts, start, stop, step):
 
 
 @pytest.mark.parametrize(
-    "column", [TextColumn(*as_text_arrays(["a"] * 9)), NumberColumn(np.ones(9))]
+    "column", [TextColumn(*as_text_arrays(["1"] * 9)), NumberColumn(np.ones(9, int))]
 )
 def test_texts_are_iterated_in_pieces(column, monkeypatch):
     monkeypatch.setattr(text_column, "AT_ONCE", 4)
-    assert len(list(column)) == 9
+    assert list(column) == ["1"] * 9
 
 
 def test_damaged_offsets_read_nothing_beyond_the_bytes():
