@@ -86,6 +86,7 @@ class Backbone(nn.Module):
     joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
     hop_width: int = 0  # numbers per node that `features` computes; 0 if it returns `graph.x`
     capturable: ClassVar[bool] = True  # a step may be replayed as a CUDA graph
+    infers_itself: ClassVar[bool] = False  # `infer` replaces inference layer by layer
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
@@ -135,15 +136,17 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""
 
-    def walk(self, first: T, output: Callable[[int, GraphLayer, T], T]) -> list[T]:
+    def walk(
+        self, first: T, output: Callable[[int, GraphLayer, T], T], num_layers: int | None = None
+    ) -> list[T]:
         """Apply the layers in order to the encoder's rows; returns what `joined` reads.
 
         `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
         code loops over layers: training, inference, the refresh of histories and the measurement
-        of staleness differ in `output` alone.
+        of staleness differ in `output` alone. With `num_layers` only the first so many are applied.
         """
         h, kept = first, [first]
-        for depth, layer in enumerate(self.layers):
+        for depth, layer in enumerate(self.layers[:num_layers]):
             h = output(depth, layer, h)
             kept = [*kept, h] if self.joins_layers else [h]
         return kept
@@ -162,11 +165,9 @@ class Backbone(nn.Module):
         out: Tensor = self.decode(self.joined(rows) if self.joins_layers else rows[0])
         return out
 
-    def infer(
-        self, adjacency: Adjacency, x: Tensor, ids: Tensor | None, chunk_edges: int
-    ) -> Tensor | None:
-        """Exact outputs of a network that computes them in its own way; None: layer by layer."""
-        return None
+    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+        """Exact outputs of all nodes, or the rows that a later layer reads, in its own way."""
+        raise AssertionError(f"{type(self).__name__} is computed layer by layer")
 
     def whole_pass(
         self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]

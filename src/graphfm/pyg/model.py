@@ -26,8 +26,8 @@ from graphfm.pyg.given import CallModel, default_call, run
 from graphfm.pyg.guards import in_mode, uncached
 from graphfm.pyg.inference import in_chunks
 from graphfm.pyg.probe import Findings, Notes, Probe
-from graphfm.pyg.repeat import Repeat
-from graphfm.pyg.watching import watching
+from graphfm.pyg.repeat import Found, Repeat, UpTo
+from graphfm.pyg.watching import Watcher, watching
 from graphfm.pyg.whole_graph import WholeGraph, edge_data
 
 
@@ -35,6 +35,7 @@ class OwnModel(Backbone):
     """The user's network. `calibrate` binds it to the graph that it is trained on."""
 
     capturable = False
+    infers_itself = True
 
     def __init__(self, net: nn.Module, call: CallModel, findings: Findings) -> None:
         super().__init__(nn.Identity(), findings.cuts, nn.Identity())
@@ -135,15 +136,18 @@ class OwnModel(Backbone):
         again = Repeat(self.net, self.whole, averages=self.averages, weighs=self.weighs)
         return again(cut, rows, block)
 
-    def infer(
-        self, adjacency: Adjacency, x: Tensor, ids: Tensor | None, chunk_edges: int
-    ) -> Tensor | None:
-        """Exact outputs: the network's own forward, messages in chunks of targets."""
-        graph = adjacency.weighted_graph or adjacency.graph
-        data = edge_data(graph)
-        with in_chunks(self.net, chunk_edges), uncached(self.net):
-            out = run(self.net, self.call, x.float(), graph.edge_index, data)
-        return out if ids is None else out[ids]
+    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+        """The network's own forward over all nodes, with messages in chunks of targets.
+
+        The rows of a layer are those that the propagation after it reads.
+        """
+        graph, cuts = adjacency.weighted_graph or adjacency.graph, self.findings.cuts
+        watcher = Watcher() if num_layers == len(cuts) else UpTo(cuts[num_layers])
+        try:
+            with in_chunks(self.net, chunk_edges), uncached(self.net), watching(self.net, watcher):
+                return run(self.net, self.call, x.float(), graph.edge_index, edge_data(graph))
+        except Found as found:
+            return found.rows
 
     def whole_pass(
         self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]

@@ -31,7 +31,7 @@ def export_tables(graph: Graph, out: Path, kind: str = "parquet", memory: int = 
         db = Database(scratch, [str((folder / f"{n}.{kind}").resolve()) for n in TABLES], memory)
         try:
             for name, pieces in (("nodes", _nodes(graph)), ("edges", _edges(graph))):
-                _write(db, name, pieces, folder.resolve() / f"{name}.{kind}", kind)
+                write_table(db, name, pieces, folder.resolve() / f"{name}.{kind}", kind)
         finally:
             db.close()
         for path in sorted(scratch.rglob("*"), reverse=True):
@@ -43,9 +43,10 @@ def export_tables(graph: Graph, out: Path, kind: str = "parquet", memory: int = 
 TABLES = ("nodes", "edges")
 
 
-def _write(
+def write_table(
     db: Database, name: str, pieces: Iterator[dict[str, Any]], path: Path, kind: str
 ) -> None:
+    """Write pieces of a table, which are arrays by the name of their column, to one file."""
     for number, columns in enumerate(pieces):
         made = f"INSERT INTO {name}" if number else f"CREATE TABLE {name} AS"
         db.insert(made, columns)
