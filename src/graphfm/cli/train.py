@@ -16,7 +16,7 @@ from graphfm.cli.options import parsed, with_settings
 from graphfm.cli.output import Json, folded, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
-from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
+from graphfm.cli.shared_options import BACKBONE, DATASET, Device, Model, ModelOptions, option
 from graphfm.data.datasets import load
 from graphfm.data.graph.labels import in_words
 from graphfm.errors import InputError
@@ -89,6 +89,8 @@ def train(
     dataset: Annotated[str | None, DATASET] = None,
     method: MethodName = None,
     backbone: Annotated[str | None, BACKBONE] = None,
+    model: Model = None,
+    model_option: ModelOptions = None,
     device: Device = "auto",
     out: Out = None,
     recipe: RecipeName = None,
@@ -106,6 +108,8 @@ def train(
     with the best validation score are kept; the test score is computed once, for that epoch.
     """
     interval = None if checkpoint_every is None else Interval.parse(checkpoint_every)
+    if model is None and model_option:
+        raise InputError("--model-option is an argument of a model; give --model as well")
     what = {"dataset": dataset, "method": method, "backbone": backbone}
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
@@ -114,6 +118,7 @@ def train(
             raise InputError(f"{flag} prints the plan of a new training; leave out --resume")
         place = None if device == "auto" else device
         others = {"dataset": dataset, "device": place, "out": out, "recipe": recipe, **settings}
+        others["model_option"] = model_option or None
         go_on(resume, interval, json, {**given, **own}, others)
         return
     known = None if recipe is None else recipe_of(recipe)
@@ -185,7 +190,7 @@ def _train(
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
         f"{graph.num_features} features, {in_words(graph)}; "
-        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
+        f"{run.described_network}, {run.method}, on {device}",
         fold=True,
     )
     try:

@@ -180,6 +180,12 @@ class Run:
         backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
         return backbone
 
+    @property
+    def described_network(self) -> str:
+        """The network in words: its name, and its depth if that is a setting."""
+        layers = self.backbone_settings.get("layers")
+        return self.backbone if layers is None else f"{self.backbone} of {layers} layers"
+
     def digests(self) -> dict[str, str]:
         """Hashes of the user's own method and backbone; empty if there are none."""
         found = {"method": self.named_method.digest, "backbone": self.named_backbone.digest}
