@@ -22,6 +22,7 @@ class GraphLayer(nn.Module, ABC):
     joins: ClassVar[bool] = False
     reads_features: bool = False  # its input rows are raw features, which never change
     can_repeat: bool = True  # `aggregate` may be called again, with other rows
+    can_update: ClassVar[bool] = True  # `update` may be called apart from a pass
 
     def __init__(
         self,

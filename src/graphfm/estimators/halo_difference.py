@@ -157,7 +157,9 @@ class HaloDifference(Estimator):
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
-        rows, h = {}, h0
+        rows, h = dict[int, Tensor](), h0
+        if not all(layer.can_update for layer in self.layers):
+            return rows
         for depth in range(len(self.layers) - 1):
             rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree))
         return rows

@@ -107,24 +107,32 @@ class BatchPass(Watcher):
             arguments[name] = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim)
 
     def _complete(self, number: int, cut: Cut, arguments: dict[str, Any]) -> None:
-        """Write the batch's rows to the history of a propagation's input, and read the halo's."""
+        """Give a propagation the rows of its halo, and let no gradient leave the batch."""
         block, estimator = self.batch.blocks[cut.depth], self.estimator
-        if not cut.deep or not (estimator.computes_halo or isinstance(estimator, HaloHistory)):
+        if not cut.deep or not estimator.views & {"from_halo"}:
             return
         rows, num_dst = joined(arguments, cut.deep), block.num_dst
-        if not isinstance(estimator, HaloHistory):  # gradients stay inside the batch
-            split_up(arguments, cut.deep, torch.cat([rows[:num_dst], rows[num_dst:].detach()]))
-            return
-        below = self.findings.cuts[number - 1]
-        if self.forward.records:
-            alone = replace(block, from_halo=None)
-            step = LayerStep(number - 1, below, alone, rows, rows, self.forward)
-            estimator.record(step, rows[:num_dst].detach(), rows[:num_dst].detach())
-            if self.edges.back is not None:
-                estimator.move_halo(number - 1, block, rows[num_dst:].detach())
-        if block.num_src > num_dst:
-            step = LayerStep(number, cut, block, rows[:num_dst], rows, self.forward)
-            split_up(arguments, cut.deep, estimator.sources(step))
+        own, halo = rows[:num_dst], rows[num_dst:].detach()
+        if isinstance(estimator, HaloHistory):
+            known = cut.depth == 1 and estimator.first_hop is not None  # computed with exact sums
+            if self.forward.records:
+                self._record(number - 1, block, own.detach(), halo, known)
+            if not known and block.num_src > num_dst:
+                step = LayerStep(number, cut, block, own, rows, self.forward)
+                split_up(arguments, cut.deep, estimator.sources(step))
+                return
+        split_up(arguments, cut.deep, torch.cat([own, halo]))
+
+    def _record(self, number: int, block: Block, own: Tensor, halo: Tensor, known: bool) -> None:
+        """Write rows to a history of outputs: the batch's, and those of the halo that are known."""
+        estimator, below = self.estimator, self.findings.cuts[number]
+        assert isinstance(estimator, HaloHistory)
+        step = LayerStep(number, below, replace(block, from_halo=None), own, own, self.forward)
+        estimator.record(step, own, own)
+        if known:
+            estimator.histories[number].push(block.halo_ids, halo)
+        elif self.edges.back is not None:
+            estimator.move_halo(number, block, halo)
 
     def message(self, place: Place, edge_index: Tensor, out: Tensor) -> Tensor | None:
         if place not in self.cuts or self.given is None:
@@ -157,8 +165,10 @@ class BatchPass(Watcher):
                 agg = estimator.aggregate(step)
         if self.forward.records and not isinstance(estimator, HaloHistory):
             estimator.record(step, agg.detach(), agg.detach())
-        rest = out[num_dst:]
-        if estimator.computes_halo and block.num_src > num_dst and number + 1 < len(self.cuts):
+        rest, halo_ids = out[num_dst:], block.halo_ids
+        if number == 0 and estimator.first_hop is not None and halo_ids.numel():
+            rest = estimator.first_hop.pull(halo_ids).view(-1, *out.shape[1:])
+        elif estimator.computes_halo and halo_ids.numel() and number + 1 < len(self.cuts):
             rest = estimator.halo_aggregate(step).view(-1, *out.shape[1:])
         agg = agg.view(num_dst, *out.shape[1:])
         return torch.cat([agg, rest]) if rest.size(0) else agg
