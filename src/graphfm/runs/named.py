@@ -134,8 +134,7 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
         raise NotTheSame(
             f"the run was made with {what} {recorded}, but {named.name} was given; give {recorded}"
         )
-    whole = settings if named.is_model else _completed(settings, named.code)
-    if named.fixed and named.fixed != whole:
+    if named.fixed and named.fixed != _completed(settings, named.code):
         raise NotTheSame(
             f"the given {what} has other settings than that of the run; expected "
             f"{json.dumps(settings)}"
@@ -143,8 +142,10 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
     return named
 
 
-def _completed(recorded: Mapping[str, Any], parts: Method) -> dict[str, Any]:
+def _completed(recorded: Mapping[str, Any], parts: Any) -> Mapping[str, Any]:
     """A record of a method object, with the defaults of settings that its version lacked."""
+    if not isinstance(parts, Method):
+        return recorded
 
     def whole(part: Any, record: Mapping[str, Any]) -> dict[str, Any]:
         known = fields(part) if is_dataclass(part) else ()
