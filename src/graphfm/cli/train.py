@@ -184,7 +184,7 @@ def _train(
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features} features, {in_words(graph)}; "
+        f"{run.training.in_words(graph.num_features)}, {in_words(graph)}; "
         f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
         fold=True,
     )

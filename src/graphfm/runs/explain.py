@@ -12,9 +12,10 @@ def explain(run: Run, graph: Graph) -> list[str]:
     """Say what a training of `run` on `graph` will do: what runs where, what is captured."""
     layers = run.backbone_settings["layers"]
     what = f"{run.method} on {run.backbone} with {layers} layers, on the graph {run.dataset}"
-    backbone = run.new_backbone(graph.num_features, graph.num_classes)
+    backbone = run.new_backbone(graph.num_features, graph.num_classes, graph.num_nodes)
     plan = plan_step(GraphSize.of(graph), graph.device, backbone, run.new_method(), run.training)
-    return [what, *_settings(run), *plan.explain(), str(memory_plan(run, graph))]
+    rows = f"input of the network: {run.training.in_words(graph.num_features)}"
+    return [what, *_settings(run), rows, *plan.explain(), str(memory_plan(run, graph))]
 
 
 def _settings(run: Run) -> list[str]:

@@ -36,6 +36,7 @@ from graphfm.runs.settling import (
     check_apart,
     published,
     refuse_history_settings,
+    refuse_learned_rows,
     suited,
 )
 from graphfm.training.settings import Training
@@ -93,6 +94,7 @@ class Run:
             raise InputError(refusal(next(iter(given)), network, how))
         if network.code is not None:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
+            refuse_learned_rows(how.name, network, training)
         made = None if how.code is None else make_method(how, method_settings)
         if made is not None and not made.estimator.keeps_history:
             refuse_history_settings(how.name, training)
@@ -153,11 +155,14 @@ class Run:
         self.require("method")
         return copy.deepcopy(self.made_method)  # type: ignore[return-value]
 
-    def new_backbone(self, in_width: int, out_width: int) -> Backbone:
-        """The network, with new weights."""
+    def new_backbone(self, num_features: int, num_classes: int, num_nodes: int) -> Backbone:
+        """The network for a graph of that size, with new weights."""
         self.require("backbone")
         kind: Any = self.named_backbone.code
-        backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
+        inputs = self.training.input_rows(num_features, num_nodes, self.training.seed)
+        width = num_features if inputs is None else inputs.width
+        backbone: Backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
+        backbone.reads(inputs)
         return backbone
 
     def digests(self) -> dict[str, str]:
@@ -191,7 +196,9 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     if plan is None:
         memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
-        backbone = run.new_backbone(graph.num_features, graph.num_classes)
+        backbone = run.new_backbone(graph.num_features, graph.num_classes, graph.num_nodes)
+    if backbone.inputs is not None:
+        backbone.inputs.fit(graph)
     backbone.calibrate(graph)
     return Trainer(graph, backbone, run.new_method(), run.training)
 

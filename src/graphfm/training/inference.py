@@ -46,10 +46,10 @@ class LayerwiseInference:
     ) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
-        `x` is what `backbone.features` returns for the graph, for callers that have it already.
+        `x` is what `backbone.input_rows` returns for the graph, for callers that have it already.
         """
         with evaluating(backbone):
-            x = backbone.features(self.adjacency.graph) if x is None else x
+            x = backbone.input_rows(self.adjacency.graph) if x is None else x
             if len(self.ranges) > 1:
                 return self._in_chunks(backbone, x, ids)
             outputs = self._at_once(backbone, x)
