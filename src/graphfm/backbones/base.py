@@ -101,7 +101,7 @@ class Backbone(nn.Module):
         """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
-    def reads(self, inputs: InputRows | None) -> None:
+    def read_through(self, inputs: InputRows | None) -> None:
         """Read rows that `inputs` makes of the graph's features."""
         self.inputs = inputs
         if self.layers and self.learned_rows is not None:

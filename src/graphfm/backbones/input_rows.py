@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -21,6 +23,7 @@ class InputRows(nn.Module):
     learned is part of the network's state, so it is saved with the weights.
     """
 
+    # In double, because a mean may be large beside the deviation.
     center: Tensor | None  # [num_features] mean of each feature
     scale: Tensor | None  # [num_features] 1 / deviation; 0 for a constant feature
     rows: Tensor | None  # [num_nodes, width] the learned rows
@@ -39,8 +42,9 @@ class InputRows(nn.Module):
         self.kind, self.seed = kind, seed
         self.added = 0 if kind == NONE else width_of(kind, width)
         self.width = num_features + self.added
-        self.register_buffer("center", torch.zeros(num_features) if standardize else None)
-        self.register_buffer("scale", torch.ones(num_features) if standardize else None)
+        for name in ("center", "scale"):
+            fitted = torch.zeros(num_features, dtype=torch.float64) if standardize else None
+            self.register_buffer(name, fitted)
         self.register_buffer("rows", torch.zeros(num_nodes, width) if kind == LEARNED else None)
 
     @torch.no_grad()
@@ -51,11 +55,12 @@ class InputRows(nn.Module):
                 kept.copy_(found)
         if self.rows is not None:
             rng = torch.Generator().manual_seed(self.seed)
-            self.rows.copy_(torch.randn(self.rows.shape, generator=rng))
+            first = torch.randn(self.rows.shape, generator=rng)
+            self.rows.copy_(first.div_(math.sqrt(self.added)))  # of length 1, like random rows
 
     @torch.no_grad()
     def forward(self, graph: Graph) -> Tensor:
-        """[num_nodes, width] the rows of all nodes. Nothing else of that size is allocated."""
+        """[num_nodes, width] the rows of all nodes. Features are standardised in chunks."""
         given, kind = graph.num_features, graph.x.dtype
         if self.rows is not None:
             self._check_nodes(graph)
@@ -63,14 +68,17 @@ class InputRows(nn.Module):
         made = torch.empty(graph.num_nodes, self.width, dtype=kind, device=graph.device)
         chunk = rows_at_once(given)
         for into, x in zip(torch.split(made, chunk), torch.split(graph.x, chunk), strict=True):
-            into[:, :given] = x
-            if self.center is not None and self.scale is not None:
-                into[:, :given] = (x.float() - self.center) * self.scale
+            into[:, :given] = self._standard(x)
         if self.rows is not None:
             made[:, given:] = self.rows
         elif self.kind in KINDS:
             made[:, given:] = node_features(graph, self.kind, self.added, self.seed)
         return made
+
+    def _standard(self, x: Tensor) -> Tensor:
+        if self.center is None or self.scale is None:
+            return x
+        return (x.double() - self.center) * self.scale
 
     def _check_nodes(self, graph: Graph) -> None:
         assert self.rows is not None

@@ -162,7 +162,7 @@ class Run:
         inputs = self.training.input_rows(num_features, num_nodes, self.training.seed)
         width = num_features if inputs is None else inputs.width
         backbone: Backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
-        backbone.reads(inputs)
+        backbone.read_through(inputs)
         return backbone
 
     def digests(self) -> dict[str, str]:

@@ -38,8 +38,8 @@ def _check_features(graph: Graph, settings: InputSettings) -> None:
         return
     if settings.node_features == NONE:
         raise InputError(
-            "the graph has no features; give it x, or set node_features to degree, random or "
-            "learned (docs/your-question.md says what they are)"
+            "the graph has no features; give it x, or set node_features (--node-features) to "
+            "degree, random or learned (docs/your-graph.md says what they are)"
         )
     if settings.standardize:
         raise InputError("the graph has no features to standardise; leave out standardize")

@@ -40,7 +40,7 @@ def rows_at_once(width: int) -> int:
 
 
 def fit(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of each column, and 1 / deviation; 0 for a constant one. The same on every device."""
+    """Mean and 1 / deviation (0 for a constant column) in double, the same on every device."""
     chunks = (part.double().cpu().numpy() for part in torch.split(x, rows_at_once(x.size(1))))
     mean, deviation = moments(chunks, x.size(1))
-    return torch.from_numpy(mean).float(), torch.from_numpy(1 / deviation).float()
+    return torch.from_numpy(mean), torch.from_numpy(1 / deviation)
