@@ -73,8 +73,9 @@ def make_graph() -> MakeGraph:
         weight = torch.rand(num_edges, generator=rng) + 0.1 if weighted else None
         return Graph.from_edges(
             edges,
-            torch.randn(num_nodes, num_features, generator=rng),
+            torch.randn(num_nodes, num_features, generator=rng) if num_features else None,
             y,
+            num_nodes=num_nodes,
             train_mask=split == 0,
             val_mask=split == 1,
             test_mask=split == 2,

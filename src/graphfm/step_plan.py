@@ -41,6 +41,8 @@ class StepPlan:
     # Why a step is not captured as one CUDA graph; None if it is.
     not_captured: str | None = "nothing was planned"
     tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
+    # The rows that are trained with the network, and the moments that move them; empty: none are.
+    learned: Mapping[str, TablePlan] = field(default_factory=dict)
     note: str | None = None  # what a user should know about it
 
     @property
@@ -58,6 +60,7 @@ class StepPlan:
             f"kernels: {'Triton, where an operation has a kernel' if self.kernels else 'PyTorch'}",
             f"first hop: {self._first_hop()}",
             f"features: {self._features()}",
+            *([f"learned rows: {self._learned()}"] if self.learned else []),
             f"fused layers: {self._fused()}",
             f"histories: {self._histories()}",
             f"CUDA graph: {'a step is captured' if self.captured else f'no; {self.not_captured}'}",
@@ -71,6 +74,10 @@ class StepPlan:
             return "aggregated in every step"
         ahead = ", looked up while the previous step runs" if self.first_layer_ahead else ""
         return f"aggregated once for all nodes before training, {self.first_hop}{ahead}"
+
+    def _learned(self) -> str:
+        how = "by lazy Adam" if len(self.learned) > 1 else "by plain steps"
+        return f"{self.learned['rows']}; a step moves those that it has read, {how}"
 
     def _features(self) -> str:
         return COPIED if self.features == GATHERED and 0 in self.crowded else self.features

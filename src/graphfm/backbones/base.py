@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
+from graphfm.backbones.input_rows import InputRows
 from graphfm.batch import Batch, Rows
 from graphfm.data.graph import CARRIED, Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -91,6 +92,7 @@ class Backbone(nn.Module):
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
         self.encode, self.decode = encode, decode
+        self.inputs: InputRows | None = None  # makes the rows it reads; None: the features as given
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         if layers:
             layers[0].reads_features = isinstance(encode, nn.Identity)
@@ -103,10 +105,27 @@ class Backbone(nn.Module):
         """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
+    def read_through(self, inputs: InputRows | None) -> None:
+        """Read rows that `inputs` makes of the graph's features."""
+        self.inputs = inputs
+        if self.layers and self.learned_rows is not None:
+            self.layers[0].reads_features = False
+
+    @property
+    def learned_rows(self) -> Tensor | None:
+        """[num_nodes, width] rows of its input that are trained with it; None without any."""
+        return None if self.inputs is None else self.inputs.rows
+
+    def input_rows(self, graph: Graph) -> Tensor:
+        """`features` of the graph, or of the rows that `inputs` makes of it."""
+        return self.features(graph if self.inputs is None else graph.with_x(self.inputs(graph)))
+
     @property
     def begins_linear(self) -> bool:
-        """True if the first aggregate is a linear map of the features that never changes."""
+        """True if the first aggregate is a linear map of input rows that never change."""
         if not self.layers or not isinstance(self.encode, nn.Identity):
+            return False
+        if self.learned_rows is not None:
             return False
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
 

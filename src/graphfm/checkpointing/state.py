@@ -28,6 +28,9 @@ RANGES = {  # smallest and largest number allowed in tensors whose names match
     "optimizer.*.exp_avg": FINITE,
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
     "optimizer.*.momentum_buffer": FINITE,
+    "rows.average": FINITE,
+    "rows.square": (0, schema.MOST),
+    "rows.steps": (0, schema.MOST),
     "sampler.*": FINITE,  # unless the sampler says something else (`Sampler.ranges`)
 }
 OWN = ("totals", "random.sampler", "random.model", "random.epoch")  # the trainer's own tensors

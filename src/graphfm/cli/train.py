@@ -189,7 +189,7 @@ def _train(
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features} features, {in_words(graph)}; "
+        f"{run.training.in_words(graph.num_features)}, {in_words(graph)}; "
         f"{run.described_network}, {run.method}, on {device}",
         fold=True,
     )

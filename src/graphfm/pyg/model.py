@@ -63,7 +63,7 @@ class OwnModel(Backbone):
     def begins_linear(self) -> bool:
         cuts = self.findings.cuts
         first = [cut for cut in cuts if cut.depth == 0]
-        alone = len(first) == 1 and first[0].call.raw and not first[0].inner
+        alone = len(first) == 1 and first[0].reads_features
         return alone and first[0].can_repeat and first[0].is_linear
 
     @contextmanager

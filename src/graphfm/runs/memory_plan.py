@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from graphfm.backbones.base import Backbone
+from graphfm.backbones.input_rows import LEARNED
 from graphfm.data.datasets import known_size
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize, LayerFootprint
@@ -87,6 +88,8 @@ class MemoryPlan:
     def advice(self, run: Run) -> str:
         """Advice on what to reduce, according to what takes most."""
         others = max(self.histories, self.step, self.evaluation)
+        if run.training.node_features == LEARNED and self.features + self.weights > others:
+            return "lower node_width, or set node_features to random"
         if self.features > others and "exact_first_hop" in run.method_settings:
             return "set features to fp16, turn off exact_first_hop, or use a smaller graph"
         if self.histories > max(self.step, self.evaluation):
@@ -124,20 +127,22 @@ def foresee(run: Run, device: torch.device) -> MemoryPlan | None:
 def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     """Estimate the memory of `run` on a graph of that size."""
     with torch.device("meta"):
-        sizes = graph.num_features, graph.num_classes
+        sizes = graph.num_features, graph.num_classes, graph.num_nodes
         backbone = run.new_backbone(*sizes, graph.edges, planned=True)
     method = run.new_method()
     step = plan_step(graph, device, backbone, method, run.training)
     blocks = method.sampler.footprint(graph, backbone.num_blocks)
     layers = [blocks[depth] for depth in backbone.depths]
     number = sum(p.numel() for p in backbone.parameters())
+    # The moments of learned rows, and the rows of the best epoch; the rows are in the features.
+    learned = sum(table.num_bytes for table in step.learned.values())
     return MemoryPlan(
         device=device.type,
         graph=graph.num_bytes,
         features=_feature_bytes(backbone, step, graph),
         histories=_history_bytes(step, graph),
-        weights=4 * 4 * number,
-        step=_step_bytes(backbone, layers, graph.num_features, graph.num_classes),
+        weights=4 * 4 * number + learned,
+        step=_step_bytes(backbone, layers, graph.num_features),
         evaluation=_evaluation_bytes(run, step, backbone, method, graph),
         free=_free(device),
         still_to_come=graph.still_to_come,
@@ -145,8 +150,9 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
 
 
 def _feature_bytes(backbone: Backbone, step: StepPlan, graph: GraphSize) -> int:
-    hops = 4 * graph.num_nodes * backbone.hop_width
-    return hops if step.first_hop is None else hops + step.first_hop.num_bytes
+    width = backbone.hop_width + (0 if backbone.inputs is None else backbone.inputs.width)
+    rows = 4 * graph.num_nodes * width
+    return rows if step.first_hop is None else rows + step.first_hop.num_bytes
 
 
 def _history_bytes(step: StepPlan, size: GraphSize) -> int:
@@ -156,15 +162,15 @@ def _history_bytes(step: StepPlan, size: GraphSize) -> int:
     return sum(table.num_bytes for table in tables) + places
 
 
-def _step_bytes(
-    backbone: Backbone, layers: list[LayerFootprint], num_features: int, num_classes: int
-) -> int:
+def _step_bytes(backbone: Backbone, layers: list[LayerFootprint], num_features: int) -> int:
     """The rows of each layer with their gradients, and the edges."""
     numbers = 0.0
     for layer, part in zip(backbone.layers, layers, strict=True):
         numbers += part.sources * (layer.in_width + 2 * layer.message_width)
         numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
     rows = layers[0].sources if layers else 0.0
+    if backbone.inputs is not None:  # learned rows have gradients too
+        num_features = backbone.inputs.width * (1 if backbone.learned_rows is None else 2)
     distinct = {id(part): part for part in layers}  # layers that share a block share its edges
     edges = sum(part.edges for part in distinct.values())
     return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)

@@ -38,6 +38,7 @@ from graphfm.runs.settling import (
     check_apart,
     published,
     refuse_history_settings,
+    refuse_learned_rows,
     suited,
 )
 from graphfm.training.settings import Training
@@ -96,6 +97,7 @@ class Run:
             raise InputError(refusal(next(iter(given)), network, how))
         if network.code is not None:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
+            refuse_learned_rows(how.name, network, training)
         made = None if how.code is None else make_method(how, method_settings)
         if made is not None and not made.estimator.keeps_history:
             refuse_history_settings(how.name, training)
@@ -158,26 +160,31 @@ class Run:
 
     def new_backbone(
         self,
-        in_width: int,
-        out_width: int,
+        num_features: int,
+        num_classes: int,
+        num_nodes: int,
         edges: EdgeColumns | None = None,
         *,
         planned: bool = False,
     ) -> Backbone:
-        """The network, with new weights; a `planned` one is not trained.
+        """The network for a graph of that size, with new weights; a `planned` one is not trained.
 
         `edges` describes the data of edges, which a model of the user's own may read.
         """
         self.require("backbone")
         kind: Any = self.named_backbone.code
+        inputs = self.training.input_rows(num_features, num_nodes, self.training.seed)
+        width = num_features if inputs is None else inputs.width
+        backbone: Backbone
         if self.named_backbone.is_model:
             make = kind.planned if planned else kind.make
-            model: Backbone = make(in_width, out_width, edges or {})
+            backbone = make(width, num_classes, edges or {})
             kind.certificate.require(self.method)
             if not planned and self.method in kind.certificate.warnings:
                 log.warning("%s: %s", self.method, kind.certificate.warnings[self.method])
-            return model
-        backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
+        else:
+            backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
+        backbone.read_through(inputs)
         return backbone
 
     @property
@@ -217,8 +224,10 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     if plan is None:
         memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
-        sizes = graph.num_features, graph.num_classes
+        sizes = graph.num_features, graph.num_classes, graph.num_nodes
         backbone = run.new_backbone(*sizes, edge_columns(graph))
+    if backbone.inputs is not None:
+        backbone.inputs.fit(graph)
     backbone.calibrate(graph)
     warn_unread(graph, backbone)
     return Trainer(graph, backbone, run.new_method(), run.training)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphfm.backbones import BACKBONES
+from graphfm.backbones.base import Backbone
+from graphfm.backbones.input_rows import LEARNED
 from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.options import options_in
@@ -56,3 +58,12 @@ def refuse_history_settings(method: str, training: Training) -> None:
             raise InputError(
                 f"{name} applies to histories, but method {method} keeps none; leave it out"
             )
+
+
+def refuse_learned_rows(method: str, backbone: Named, training: Training) -> None:
+    """Refuse to learn the input of a network that computes its own from it before training."""
+    if training.node_features == LEARNED and backbone.code.features is not Backbone.features:
+        raise InputError(
+            f"node_features is learned, but method {method} on backbone {backbone.name} computes "
+            "its input once, before training; use degree or random, or another method"
+        )

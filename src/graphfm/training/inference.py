@@ -46,7 +46,7 @@ class LayerwiseInference:
     ) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
-        `x` is what `backbone.features` returns for the graph, for callers that have it already.
+        `x` is what `backbone.input_rows` returns for the graph, for callers that have it already.
         """
         number = self.adjacency.graph.num_nodes if ids is None else ids.numel()
         return gathered(self.parts(backbone, outputs(backbone), x, ids), number)
@@ -61,7 +61,7 @@ class LayerwiseInference:
     ) -> Iterator[Tensor]:
         """Yield outputs, or the rows of a layer, in the order of the nodes, one chunk at a time."""
         with evaluating(backbone):
-            x = backbone.features(self.adjacency.graph) if x is None else x
+            x = backbone.input_rows(self.adjacency.graph) if x is None else x
             if len(self.ranges) > 1 and not backbone.infers_itself:
                 yield from self._in_chunks(backbone, ending, x, ids)
             else:

@@ -15,6 +15,7 @@ from graphfm.layer import GraphLayer
 from graphfm.methods import Method
 from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
 from graphfm.tables.base import TablePlan, TableSpec
+from graphfm.training.learned_rows import MOMENTS
 from graphfm.training.settings import NUMBER_TYPES, Training
 
 
@@ -43,6 +44,7 @@ def plan_step(
         recording_pass=estimator.keeps_history
         and backbone.is_noisy
         and not estimator.dropout_in_histories,
+        learned=_learned(size, backbone, settings),
         note=estimator.note(num_blocks, first_hop),
         tables={
             name: TablePlan(
@@ -62,6 +64,16 @@ def _first_hop(size: GraphSize, layer: GraphLayer) -> TablePlan:
     """The table of the first layer's aggregates, in the number type of the features."""
     spec = TableSpec(width=layer.agg_width)
     return TablePlan(spec=spec, num_rows=size.num_nodes, dtype=size.feature_type)
+
+
+def _learned(size: GraphSize, backbone: Backbone, settings: Training) -> dict[str, TablePlan]:
+    """The table of learned rows, and those of the moments that the optimizer keeps of them."""
+    if backbone.learned_rows is None:
+        return {}
+    spec = TableSpec(width=backbone.learned_rows.size(1), exact=True)
+    names = ("rows",) if settings.optimizer == "sgd" else ("rows", *MOMENTS)
+    plan = TablePlan(spec=spec, num_rows=size.num_nodes, dtype=torch.float32)
+    return dict.fromkeys(names, plan)
 
 
 def _gathers(backbone: Backbone, method: Method) -> bool:
@@ -122,6 +134,8 @@ def _why_not_captured(
     elif not method.estimator.capturable:
         name = type(method.estimator).__name__
         reason = f"{name} does not declare that its step can be replayed (capturable = True)"
+    elif plan.learned:
+        reason = "how many learned rows a step moves changes from step to step"
     elif settings.staleness_every:
         reason = "the age of histories is measured (staleness_every), which runs on the host"
     if reason is not None and settings.capture == "on":

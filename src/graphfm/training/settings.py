@@ -8,6 +8,7 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.options import Setting, check_choices
+from graphfm.training.input_settings import InputSettings
 from graphfm.training.optimizers import check_optimizer
 from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.schedule import check_schedule, factor
@@ -17,7 +18,7 @@ NumberType = Literal["fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(QuestionSettings):
+class Training(QuestionSettings, InputSettings):
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
@@ -124,6 +125,7 @@ class Training(QuestionSettings):
                 raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
         self.check_question()
+        self.check_inputs()
         check_schedule(self)
         check_optimizer(self)
 

@@ -222,11 +222,13 @@ class Graph(Doors):
 
     def with_features(self, dtype: torch.dtype) -> Graph:
         """Return the same graph with its features in another floating-point type."""
-        if self.x.dtype == dtype:
-            return self
+        return self if self.x.dtype == dtype else self.with_x(conversion.as_type(self.x, dtype))
+
+    def with_x(self, x: Tensor) -> Graph:
+        """Return the same graph with other features, which are not checked."""
         changed = copy.copy(self)
         changed.__dict__.pop("fingerprint", None)
-        object.__setattr__(changed, "x", conversion.as_type(self.x, dtype))
+        object.__setattr__(changed, "x", x)
         return changed
 
     @cached_property

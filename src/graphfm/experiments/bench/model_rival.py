@@ -28,7 +28,7 @@ class ModelRival(SupervisedLoop):
         self.graph, self.device, how = graph, graph.device, run.method_settings
         batch_size = how.get("batch_size", BATCH_SIZE)
         with seeded(run.training.seed, graph.device):
-            sizes = graph.num_features, graph.num_classes
+            sizes = graph.num_features, graph.num_classes, graph.num_nodes
             wrapped: Any = run.new_backbone(*sizes, edge_columns(graph))
             ids = some_train_ids(graph, batch_size * run.training.steps_per_epoch)
         self.network: nn.Module = wrapped.net.to(graph.device)

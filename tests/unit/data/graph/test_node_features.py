@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from graphfm import Graph, InputError, train
+from graphfm.data.graph.node_features import width_of
 from graphfm.data.graph.summary import summarize
 from graphfm.training import setup
 
@@ -22,7 +23,15 @@ def star() -> Graph:
 def test_degrees_are_told_apart():
     x = star().with_node_features("degree").x
     assert x[:, -2:].tolist() == [[2, 1], [1, 1], [0, 1], [0, 1], [0, 0]]  # log2(1 + degree)
-    assert x[:, :-2].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]]
+    assert x[:, :-2].argmax(dim=1).tolist() == [2, 1, 0, 0, 0]
+    assert x[:, :-2].sum(dim=1).tolist() == [1] * 5
+    assert x.size(1) == width_of("degree", 4) == 18  # of every graph, so that a model fits others
+
+
+def test_hubs_share_the_last_bucket():
+    sources = torch.arange(1 << 17)
+    graph = Graph.from_edges(torch.stack([sources, sources >> 16]), num_nodes=1 << 17)
+    assert graph.with_node_features("degree").x[:3, :-2].argmax(dim=1).tolist() == [15, 15, 0]
 
 
 def test_positions_are_near_where_nodes_are():
@@ -65,7 +74,7 @@ def test_a_graph_without_features_is_described_saved_and_not_trained_on(tmp_path
     assert summarize(graph)["features"] == 0
     graph.save(tmp_path / "g.npz")
     assert Graph.from_npz(tmp_path / "g.npz").fingerprint == graph.fingerprint
-    with pytest.raises(InputError, match=r"no features; give it x, or .*with_node_features"):
+    with pytest.raises(InputError, match=r"no features; give it x, or set node_features to"):
         train(graph, epochs=1)
     result = train(graph.with_node_features("degree"), hidden=2, epochs=1, device="cpu")
     with pytest.raises(InputError, match="features"):
