@@ -6,6 +6,7 @@ the bench's floor read it; it does not change while a training runs.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -52,6 +53,13 @@ class StepPlan:
     @property
     def captured(self) -> bool:
         return self.not_captured is None
+
+    def tell(self, log: logging.Logger) -> None:
+        """Log what a user should know before the first step."""
+        if self.note is not None:
+            log.warning(self.note)
+        if not self.captured and self.device.type == "cuda":
+            log.info("steps are not captured as CUDA graphs: %s", self.not_captured)
 
     def explain(self) -> list[str]:
         """Describe in words what runs where, and why a step is not captured if it is not."""

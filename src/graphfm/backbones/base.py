@@ -108,8 +108,9 @@ class Backbone(nn.Module):
     def read_through(self, inputs: InputRows | None) -> None:
         """Read rows that `inputs` makes of the graph's features."""
         self.inputs = inputs
-        if self.layers and self.learned_rows is not None:
-            self.layers[0].reads_features = False
+        if self.learned_rows is not None:
+            for layer in self.layers:
+                layer.reads_features = False
 
     @property
     def learned_rows(self) -> Tensor | None:

@@ -131,10 +131,9 @@ def compare(
 
     Every training runs in a process of its own, so that its peak memory is its own. The same
     command continues where an earlier one ended; methods, seeds or values may be added then. A
-    setting goes to every method that takes it, and its value has to suit all of them; otherwise
-    give it to single methods with --set. The table lists every setting in which rows differ, and
-    differences of test scores from the row that is best on validation. The time to the best epoch
-    includes preparation, not evaluation. Exit code 1: a training failed.
+    setting goes to every method that takes it; --set gives it to one. The table lists every
+    setting in which rows differ, and differences of test scores from the row that is best on
+    validation. Exit code 1: a training failed.
     """
     limits: dict[str, Any] = {"budget_epochs": budget_epochs, "budget_seconds": budget_seconds}
     with importable(os.getcwd() if ":" in f"{methods}{backbone}{model}" else None):
@@ -146,13 +145,12 @@ def compare(
             sweep=[Sweep.parse(text) for text in sweep or []], own=own, patience=patience, **limits,
             **given,
         )  # fmt: skip
-    shown = choose_columns(columns)
     if print_config:
         limits |= {"seeds": seeds, "set": settings_of, "sweep": sweep, "columns": columns}
         names = {"dataset": dataset, "backbone": network.name, "methods": methods, "device": device}
         _print_config(names, {**limits, "out": out}, {**given, "patience": patience})
     else:
-        _run(plan, out, shown, json)
+        _run(plan, out, choose_columns(columns), json)
 
 
 def _print_config(*parts: Mapping[str, Any]) -> None:

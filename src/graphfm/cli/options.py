@@ -36,21 +36,26 @@ def own_code(arguments: Sequence[str]) -> dict[str, Named]:
     """
     chosen = (("method", choose_method), ("backbone", choose_backbone))
     found = {what: own for what, choose in chosen for own in _own(what, choose, arguments)}
-    model, resumed = value_of("--model", arguments), value_of("--resume", arguments)
-    if model is not None:
-        with importable(os.getcwd()):
-            if resumed is not None:
-                again = network_of_run(Path(resumed), None, model)
-                assert isinstance(again, Named)
-                return {**found, "backbone": again}
-            return {**found, "backbone": own_model(arguments, model)}
-    return found
+    model = _own_model(arguments)
+    return found if model is None else {**found, "backbone": model}
 
 
-def own_model(arguments: Sequence[str], model: str) -> Named:
+def _own_model(arguments: Sequence[str]) -> Named | None:
     """The model of the user's own that a command line names, with its arguments."""
-    texts = values_of("--model-option", arguments)
-    return choose_network(value_of("--backbone", arguments), model, texts)
+    model, resumed = value_of("--model", arguments), value_of("--resume", arguments)
+    backbone, texts = value_of("--backbone", arguments), values_of("--model-option", arguments)
+    if model is None and not texts:
+        return None
+    if resumed is not None and texts:
+        raise InputError(
+            "--resume continues with the settings of the run; leave out --model-option"
+        )
+    with importable(os.getcwd()):
+        if resumed is None:
+            return choose_network(backbone, model, texts)
+        again = network_of_run(Path(resumed), backbone, model)
+        assert isinstance(again, Named)
+        return again
 
 
 def own_codes(arguments: Sequence[str]) -> list[Named]:

@@ -135,6 +135,22 @@ def choose_model(
     return Named(name=f"{MODEL}{name}", code=code, fixed={"model_options": options})
 
 
+def given_network(
+    backbone: BackboneLike | None,
+    model: ModelLike | None,
+    options: Mapping[str, Any] | None = None,
+    call: CallModel | None = None,
+) -> BackboneLike | None:
+    """The backbone that was given, or the model, but not both."""
+    if model is None:
+        if options or call is not None:
+            raise InputError("model_options and call belong to a model; give model as well")
+        return backbone
+    if backbone is not None:
+        raise InputError("backbone and model were both given; give one of them")
+    return choose_model(model, options, call)
+
+
 def network_again(
     path: Path,
     backbone: BackboneLike | None,

@@ -29,6 +29,7 @@ from graphfm.runs.named import (
 )  # fmt: skip
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
+from graphfm.training.own_parts import OwnParts
 
 MALFORMED = (
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError, OverflowError,
@@ -83,7 +84,11 @@ def read_run(
 
 
 def read_config(
-    path: Path, *, method: MethodLike | None = None, backbone: BackboneLike | None = None
+    path: Path,
+    *,
+    method: MethodLike | None = None,
+    backbone: BackboneLike | None = None,
+    own_parts: OwnParts = OwnParts(),
 ) -> tuple[Run, dict[str, Any]]:
     """Read `config.json`: the run, and the whole record.
 
@@ -93,7 +98,7 @@ def read_config(
     method = None if method is None else choose_method(method)
     backbone = None if backbone is None else choose_backbone(backbone)
     try:
-        run = Run.from_json(config["run"], method=method, backbone=backbone)
+        run = Run.from_json(config["run"], method=method, backbone=backbone, own_parts=own_parts)
         graph, machine = config["graph"], config["machine"]
         for key in ("class_names", "num_features", "num_classes", "multi_label"):
             graph[key]

@@ -16,6 +16,7 @@ from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
+from graphfm.runs.carried import carried
 from graphfm.runs.devices import check_device
 from graphfm.runs.devices import pick_device as pick_device  # others import it from here
 from graphfm.runs.earlier import FORMAT, own_updated, updated
@@ -25,7 +26,6 @@ from graphfm.runs.named import (
     MethodLike,
     Named,
     as_tuples,
-    carried,
     choose_again,
     choose_backbone,
     choose_method,
@@ -33,23 +33,25 @@ from graphfm.runs.named import (
     refuse_unnamed,
 )
 from graphfm.runs.options import refusal
+from graphfm.runs.own_code import place_of
 from graphfm.runs.settling import (
     HISTORY_SETTINGS,
     check_apart,
+    network_for,
     published,
     refuse_history_settings,
     refuse_learned_rows,
     suited,
 )
+from graphfm.runs.settling import OWN_NETWORK as OWN_NETWORK
+from graphfm.runs.settling import backbone_of as backbone_of
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.settings import Training
 from graphfm.training.setup import check_capture, check_trainable, seeded, warn_unread
 from graphfm.training.trainer import Trainer
 
 log = logging.getLogger("graphfm")
-OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
-RECORDED = (
-    "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
-)  # fmt: skip
+RECORDED = ("dataset", "backbone", "method", "device", "backbone_settings", "method_settings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,7 @@ class Run:
     named_backbone: Named = field(compare=False, repr=False)
     named_method: Named = field(compare=False, repr=False)
     made_method: Method | None = field(compare=False, repr=False)
+    own_parts: OwnParts = field(default=OwnParts(), compare=False, repr=False)
 
     @classmethod
     def make(
@@ -84,9 +87,10 @@ class Run:
         `Method`; a backbone is a name, "package.module:Class" or a subclass of `Backbone`.
         """
         how = choose_method(method)
-        network = _network(how, backbone)
+        network = network_for(how, backbone)
         check_device(device)
         given = {name: value for name, value in options.items() if value is not None}
+        parts = OwnParts.taken_from(given)
         check_apart(how, network)
         known = {n: o for n, o in how.options.items() if not (how.published and n == AS_PUBLISHED)}
         given = {**suited(how, network), **published(how, given)}
@@ -99,8 +103,7 @@ class Run:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
             refuse_learned_rows(how.name, network, training)
         made = None if how.code is None else make_method(how, method_settings)
-        if made is not None and not made.estimator.keeps_history:
-            refuse_history_settings(how.name, training)
+        refuse_history_settings(how.name, made, training)
         return cls(
             dataset=dataset,
             backbone=network.name,
@@ -112,11 +115,14 @@ class Run:
             named_backbone=network,
             named_method=how,
             made_method=made,
+            own_parts=parts,
         )
 
     def to_json(self) -> dict[str, Any]:
         record = {name: copy.deepcopy(getattr(self, name)) for name in RECORDED}
-        return {"format": FORMAT, **record, "training": asdict(self.training)}
+        own = {name: place_of(part) for name, part in self.own_parts.given().items()}
+        parts = {"own_parts": own} if own else {}
+        return {"format": FORMAT, **record, "training": asdict(self.training), **parts}
 
     @classmethod
     def from_json(
@@ -125,6 +131,7 @@ class Run:
         *,
         method: MethodLike | None = None,
         backbone: BackboneLike | None = None,
+        own_parts: OwnParts = OwnParts(),
     ) -> Run:
         """The inverse of `to_json`, also of earlier versions, through the same checks as `make`.
 
@@ -142,6 +149,8 @@ class Run:
             "method": choose_again("method", flat["method"], method, settings["method"]),
         }
         flat |= flat.pop("training")
+        flat.pop("own_parts", None)  # `own_parts` are those that are given again
+        flat |= own_parts.given()
         for name, named in chosen.items():
             flat |= {} if named.fixed else settings[name]
         return cls.make(**{**flat, **chosen})
@@ -187,12 +196,6 @@ class Run:
         backbone.read_through(inputs)
         return backbone
 
-    @property
-    def described_network(self) -> str:
-        """The network in words: its name, and its depth if that is a setting."""
-        layers = self.backbone_settings.get("layers")
-        return self.backbone if layers is None else f"{self.backbone} of {layers} layers"
-
     def digests(self) -> dict[str, str]:
         """Hashes of the user's own method and backbone; empty if there are none."""
         found = {"method": self.named_method.digest, "backbone": self.named_backbone.digest}
@@ -230,13 +233,7 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
         backbone.inputs.fit(graph)
     backbone.calibrate(graph)
     warn_unread(graph, backbone)
-    return Trainer(graph, backbone, run.new_method(), run.training)
-
-
-def backbone_of(method: object) -> str | None:
-    """The network that a method needs; None if it works with any."""
-    name = method.name if isinstance(method, Named) else method
-    return OWN_NETWORK.get(name) if isinstance(name, str) else None
+    return Trainer(graph, backbone, run.new_method(), run.training, run.own_parts)
 
 
 def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
@@ -251,15 +248,3 @@ def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
     except InputError:  # its defaults alone may not be valid
         return names
     return names if keeps_history else names.difference(HISTORY_SETTINGS)
-
-
-def _network(method: Named, backbone: BackboneLike | None) -> Named:
-    """The backbone of a run: as given, or the method's own, or the default."""
-    own = backbone_of(method)
-    chosen = choose_backbone(backbone or own or "sage")
-    if own is not None and chosen.name != own:
-        raise InputError(
-            f"method {own} has its own network and cannot train {chosen.name}; leave out the "
-            "backbone"
-        )
-    return chosen

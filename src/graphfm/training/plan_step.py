@@ -16,11 +16,17 @@ from graphfm.methods import Method
 from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
 from graphfm.tables.base import TablePlan, TableSpec
 from graphfm.training.learned_rows import MOMENTS
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.settings import NUMBER_TYPES, Training
 
 
 def plan_step(
-    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, settings: Training
+    size: GraphSize,
+    device: torch.device,
+    backbone: Backbone,
+    method: Method,
+    settings: Training,
+    own: OwnParts = OwnParts(),
 ) -> StepPlan:
     """Plan the steps of a training on a graph of that size. Nothing is allocated or changed."""
     sampler, estimator, layers = method.sampler, method.estimator, backbone.layers
@@ -57,7 +63,8 @@ def plan_step(
             for name, spec in estimator.declare(layers, int(first_hop)).items()
         },
     )
-    return replace(plan, not_captured=_why_not_captured(size, plan, backbone, method, settings))
+    reason = _why_not_captured(size, plan, backbone, method, settings, own)
+    return replace(plan, not_captured=reason)
 
 
 def _first_hop(size: GraphSize, layer: GraphLayer) -> TablePlan:
@@ -119,7 +126,12 @@ def _features(
 
 
 def _why_not_captured(
-    size: GraphSize, plan: StepPlan, backbone: Backbone, method: Method, settings: Training
+    size: GraphSize,
+    plan: StepPlan,
+    backbone: Backbone,
+    method: Method,
+    settings: Training,
+    own: OwnParts,
 ) -> str | None:
     """Why a step is not captured as a CUDA graph; None where it is."""
     if settings.capture == "off":
@@ -127,6 +139,10 @@ def _why_not_captured(
     reason = None
     if plan.device.type != "cuda":
         reason = "there is no GPU"
+    elif own.optimizer is not None:
+        reason = "the optimizer is your own"
+    elif settings.accumulate > 1:
+        reason = "gradients are accumulated"
     elif not backbone.capturable:
         reason = "the network is your own, and its hooks run on the host"
     elif not method.sampler.static_shapes(size, plan):

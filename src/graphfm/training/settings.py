@@ -50,6 +50,9 @@ class Training(QuestionSettings, InputSettings):
     lr_patience: Annotated[
         int, Setting("Of plateau: epochs without a better score before a lower rate.", rare=True)
     ] = 10
+    accumulate: Annotated[
+        int, Setting("Steps whose gradients are averaged before the weights move.", rare=True)
+    ] = 1
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[
@@ -109,6 +112,7 @@ class Training(QuestionSettings, InputSettings):
     def __post_init__(self) -> None:
         for name, least in (
             ("epochs", 1),
+            ("accumulate", 1),
             ("eval_every", 1),
             ("patience", 0),
             ("steps_per_epoch", 0),

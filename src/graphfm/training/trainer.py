@@ -19,7 +19,6 @@ from graphfm.data.graph.size import GraphSize
 from graphfm.estimators.layer_step import ForwardPass, Setup
 from graphfm.kernels import side_stream
 from graphfm.kernels.backend import execution
-from graphfm.kernels.cross_entropy import backward
 from graphfm.kernels.precision import check_precision
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
@@ -31,6 +30,7 @@ from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
 from graphfm.training.learned_rows import LearnedRows
 from graphfm.training.optimizers import make_optimizer
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.plan_step import plan_step
 from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
@@ -38,6 +38,7 @@ from graphfm.training.setup import autocast, check_trainable, executing, global_
 from graphfm.training.staleness import AgeMeter
 from graphfm.training.stateful import Stateful
 from graphfm.training.step_input import StepInput, StepInputs
+from graphfm.training.updates import Updates
 
 logger = logging.getLogger("graphfm")
 
@@ -46,10 +47,15 @@ class Trainer:
     """Trains a backbone on a graph by a method, on the graph's device."""
 
     def __init__(
-        self, graph: Graph, backbone: Backbone, method: Method, training: Training | None = None
+        self,
+        graph: Graph,
+        backbone: Backbone,
+        method: Method,
+        training: Training | None = None,
+        own: OwnParts = OwnParts(),
     ) -> None:
         self.training = training = training or Training()
-        self.question = check_trainable(graph, training)
+        self.question = check_trainable(graph, training).with_loss(own.loss)
         started = time.perf_counter()
         self.graph, self.method = graph, method
         self.executing = executing(training)
@@ -58,11 +64,9 @@ class Trainer:
         self.memory = PeakMemory(graph.device)
         self.x = backbone.input_rows(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
-        self.plan = plan = plan_step(GraphSize.of(graph), graph.device, backbone, method, training)
-        if plan.note is not None:
-            logger.warning(plan.note)
-        if not plan.captured and graph.device.type == "cuda":
-            logger.info("steps are not captured as CUDA graphs: %s", plan.not_captured)
+        size = GraphSize.of(graph)
+        self.plan = plan = plan_step(size, graph.device, backbone, method, training, own)
+        plan.tell(logger)
         self.clock = Clock()
         self._prepare_method()
         self.autocast = autocast(training.precision, graph.device)
@@ -72,11 +76,11 @@ class Trainer:
         sizes = len(backbone.layers), graph.num_nodes, graph.device
         ages = AgeMeter(method.estimator, *sizes, depths=backbone.depths)
         self.ages = ages if training.staleness_every else None
-        self.optimizer = make_optimizer(backbone, training, graph.device)
-        self.rows: LearnedRows | None = None
-        if plan.learned:
-            self.rows = LearnedRows(backbone, self.x, plan.learned, self.optimizer)
-        self.schedule = Schedule(self.optimizer, training)
+        self.optimizer = make_optimizer(backbone, training, graph.device, own)
+        rows = (backbone, self.x, plan.learned, self.optimizer)
+        self.rows = LearnedRows(*rows) if plan.learned else None
+        self.update = Updates(backbone, self.optimizer, training, self.rows)
+        self.schedule = Schedule(self.optimizer, training, own.schedule)
         seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
@@ -120,13 +124,7 @@ class Trainer:
         if not given.batch.trains and self.method.estimator.compensation is None:
             return self._learn_nothing(given)
         loss = self.loss(given)
-        self.optimizer.zero_grad()
-        backward(loss)
-        if self.training.clip > 0:
-            torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
-        self.optimizer.step()
-        if self.rows is not None:
-            self.rows.step(given)
+        self.update(loss, given)
         if self.ages is not None:
             self.ages.saw(given.batch)
         return loss.detach()
@@ -181,6 +179,7 @@ class Trainer:
         parts: dict[str, Any] = {
             "weights": self.backbone, "history": self.method.estimator,
             "sampler": self.method.sampler, "ages": self.ages, "rows": self.rows,
+            "gathered": self.update if self.update.gathered else None,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if part is not None}
 
@@ -240,6 +239,7 @@ class Trainer:
                 take(group)
                 self.position.steps += len(group)
                 after_step()
+            self.update.finish()
         self.position = None
         self.schedule.step()
         # The weight is zero if no batch had training nodes.
