@@ -17,6 +17,7 @@ from graphfm.data.sources.foreign.number_text import (
     whole_numbers,
 )
 from graphfm.errors import InputError
+from graphfm.options import one_of
 
 COLUMNS = {"pattern": 2, "integer": 3, "real": 3, "double": 3}
 SYMMETRIES = ("general", "symmetric")
@@ -59,7 +60,7 @@ def _header(line: bytes) -> tuple[str, str]:
     field, symmetry = (*words[3:5], "", "")[:2]
     if field not in COLUMNS or symmetry not in SYMMETRIES:
         raise InputError(
-            f"the matrix is {field} {symmetry}; expected {', '.join(COLUMNS)}, and "
-            f"{' or '.join(SYMMETRIES)}"
+            f"its header has {' '.join(words[3:5]) or 'nothing'} after coordinate; expected "
+            f"{one_of([*COLUMNS])}, then {one_of(SYMMETRIES)}"
         )
     return field, symmetry
