@@ -46,7 +46,7 @@ def read_array_folder(folder: Path) -> dict[str, Any]:
     if (nodes / FEATURES).is_file():
         found["x"] = _read(nodes / FEATURES)
     if labels := _label_file(nodes):
-        found["y"] = _as_labels(_read(labels))
+        found["y"] = _read(labels)
     masks = [name for name in MASKS if (nodes / f"{name}.npy").is_file()]
     found |= {name: _read(nodes / f"{name}.npy") for name in masks}
     if found["x"] is None:
@@ -67,16 +67,6 @@ def _label_file(nodes: Path) -> Path | None:
         names = ", ".join(path.name for path in files[:4])
         raise InputError(f"{nodes} has several files of labels ({names}); move all but one away")
     return files[0] if files else None
-
-
-def _as_labels(labels: Array) -> Array:
-    """NaN means unlabelled where labels are classes."""
-    if labels.ndim > 1 and labels.shape[1:] != (1,):
-        return labels
-    labels = labels.reshape(-1)
-    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
-    classes = not missing.all() and bool((np.floor(labels[~missing]) == labels[~missing]).all())
-    return np.where(missing, -1, labels) if classes else labels
 
 
 def _num_nodes(found: dict[str, Any], path: Path) -> int:
