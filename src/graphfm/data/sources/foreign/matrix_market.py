@@ -17,7 +17,6 @@ from graphfm.data.sources.foreign.number_text import (
     whole_numbers,
 )
 from graphfm.errors import InputError
-from graphfm.options import one_of
 
 COLUMNS = {"pattern": 2, "integer": 3, "real": 3, "double": 3}
 SYMMETRIES = ("general", "symmetric")
@@ -61,6 +60,6 @@ def _header(line: bytes) -> tuple[str, str]:
     if field not in COLUMNS or symmetry not in SYMMETRIES:
         raise InputError(
             f"its header has {' '.join(words[3:5]) or 'nothing'} after coordinate; expected "
-            f"{one_of([*COLUMNS])}, then {one_of(SYMMETRIES)}"
+            f"{' or '.join(COLUMNS)}, then {' or '.join(SYMMETRIES)}"
         )
     return field, symmetry

@@ -130,7 +130,7 @@ WRONG = {
         "header has complex general after coord",
     ),
     "skew.mtx": (f"{MM} real skew-symmetric\n1 1 0\n", "has real skew-symmetric after coord"),
-    "short.mtx": (f"{MM}\n1 1 0\n", "has nothing after coordinate; expected pattern, "),
+    "short.mtx": (f"{MM}\n1 1 0\n", "has nothing after coordinate; expected pattern or "),
     "bare.mtx": (f"{MM} pattern general\n", "ends before its first line of numbers"),
     "wide.mtx": (f"{MM} pattern general\n2 3 0\n", "the matrix is 2 x 3; expected a square one"),
     "few.mtx": (f"{MM} pattern general\n2 2 2\n1 1\n", "it has 1 entries; expected 2"),
