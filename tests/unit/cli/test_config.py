@@ -32,6 +32,14 @@ def test_what_is_printed_is_read_back(name):
     assert tree(Path()) == {"run.toml"}  # nothing was trained
 
 
+def test_names_of_classes_with_commas_are_read_back():
+    Path("weights.json").write_text('{"Arts, \\"fine\\"": 0.123456789, "b": 2}')
+    text = printed("train", "--class-weights", "weights.json")
+    Path("run.toml").write_text(text)
+    assert printed("train", "--config", "run.toml") == text
+    assert tomllib.loads(text)["training"]["class_weights"] == ['Arts, "fine"=0.123456789', "b=2"]
+
+
 def test_a_file_trains_the_same_run_as_options():
     options = ("--method", "graphfm-ib", "--hidden", 8, "--no-correct-lag", "--fanout", "2,1",
                "--batch-norm", "--beta", 0.3)  # fmt: skip
