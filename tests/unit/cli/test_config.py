@@ -102,10 +102,13 @@ def test_own_code_is_named_on_the_command_line_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("hiden = 4", r"run.toml: hiden is no option here \(did you mean hidden\?\)"),
+        (
+            "hiden = 4",
+            r"run.toml: hiden is not an option that a file may give \(did you mean hidden\?\)",
+        ),
         ("lr = 'fast'", "run.toml: lr is 'fast'; expected a number"),
-        ("resume = 'run'", "resume is no option here"),
-        ("json = true", "json is no option here"),
+        ("resume = 'run'", "resume is not an option that a file may give"),
+        ("json = true", "json is not an option that a file may give"),
         ("warmup = 1000", "warmup is 1000; expected fewer than the"),
         ("[data", "run.toml is not a TOML file"),
     ],
