@@ -65,7 +65,7 @@ def _classes(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str
 def _targets(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str) -> Table:
     metrics = ("r2", "mae", "rmse")
     filled = tuple(
-        (name, *(as_number(row[m], ".4g") for m in metrics), f"{row['support']:,}")
+        (name, *(as_number(row[m]) for m in metrics), f"{row['support']:,}")
         for name, row in zip(names[:SHOWN], rows, strict=False)
     )
     columns = (
