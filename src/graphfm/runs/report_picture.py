@@ -62,7 +62,9 @@ def _calibration(found: Mapping[str, Any], axes: Any) -> None:
     axes.plot(
         [row["certainty"] for row in bins], [row["accuracy"] for row in bins], "o-", color=COLOR
     )
-    axes.set(xlabel="probability", ylabel="right", title=f"calibration error {found['ece']:.3f}")
+    axes.set(
+        xlabel="probability", ylabel="come true", title=f"calibration error {found['ece']:.3f}"
+    )
     axes.grid(alpha=0.25)
 
 

@@ -107,7 +107,7 @@ def test_equal_names_are_not_taken_for_nodes_of_networkx():
     ([[0, 1]], {}, "from_networkx got a list"),
     (nx.path_graph(2), {"label": "group"}, "has no column 'group'"),
     (nx.path_graph(2), {"weight": "cost"}, "has no column 'cost'"),
-    (nx.Graph([(0, 1, {"weight": -1.0})]), {}, "edge_weight holds values that are not positive"),
+    (nx.Graph([(0, 1, {"weight": -1.0})]), {}, "edge_weight holds -1; expected positive"),
     (nx.Graph([(0, 1, {3: 1.0})]), {}, "attributes of edges are named 3; expected text"),
 ])  # fmt: skip
 def test_wrong_networks_are_refused(network, options, message):
@@ -131,7 +131,7 @@ def test_a_matrix_of_ones_has_no_weights():
 @pytest.mark.parametrize(("matrix", "message"), [
     (np.eye(2), "from_scipy got a ndarray"),
     (sparse.csr_array(np.ones((2, 3))), r"shape \(2, 3\); expected \[num_nodes, num_nodes\]"),
-    (sparse.csr_array(np.array([[0, -1], [0, 0]])), "edge_weight holds values that are not pos"),
+    (sparse.csr_array(np.array([[0, -1], [0, 0]])), "edge_weight holds -1; expected pos"),
 ])  # fmt: skip
 def test_wrong_matrices_are_refused(matrix, message):
     with pytest.raises(InputError, match=message):

@@ -121,7 +121,7 @@ WRONG = {
     "glued.txt": ("0 1-2\n", "not a number"),
     "signs.txt": ("0 --1\n", "not a number"),
     "nul.txt": ("0 1\x00\n", r"it holds '\\x00'"),
-    "weight.txt": ("0 1 -3\n", "edge_weight holds values that are not positive"),
+    "weight.txt": ("0 1 -3\n", "edge_weight holds -3; expected positive"),
     "cut.txt.gz": (b"\x1f\x8b\x08\x00", "damaged"),
     "head.mtx": ("3 3 1\n1 1\n", "does not begin with %%MatrixMarket"),
     "array.mtx": ("%%MatrixMarket matrix array real general\n1 1\n1\n", "holds a matrix array"),
