@@ -21,11 +21,11 @@ from graphfm.data.graph.columns import (
     listed,
     positions,
 )
+from graphfm.data.graph.labels import MASKS
 from graphfm.errors import InputError, did_you_mean
 
 Array = np.ndarray[Any, Any]
 SPLIT_NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
-MASKS = ("train_mask", "val_mask", "test_mask")
 log = logging.getLogger("graphfm")
 
 

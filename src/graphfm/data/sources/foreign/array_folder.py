@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphfm.data.graph.graph_file import warn_unused
+from graphfm.data.graph.labels import MASKS
 from graphfm.data.sources.foreign.number_text import check_sizes
 from graphfm.data.sources.raw.base import reading
 from graphfm.data.sources.raw.raw_array import RawArray
@@ -15,7 +16,6 @@ from graphfm.errors import InputError
 
 Array = np.ndarray[Any, Any]
 EDGES, FEATURES, LABELS = "edge_index.npy", "node_feat.npy", "node_label*.npy"
-MASKS = ("train_mask", "val_mask", "test_mask")
 # Where IGB puts edges and nodes of its graph of papers, below the folder of the dataset.
 LAYOUTS = (
     (".", "."),
