@@ -24,6 +24,7 @@ from graphfm.experiments.tune import TunePlan, Tuning
 from graphfm.experiments.tune.plan import PATIENCE
 from graphfm.experiments.tune.record import counts
 from graphfm.experiments.tune.run import require_optuna
+from graphfm.metrics.names import rounded
 from graphfm.runs.named import Named
 from graphfm.runs.options import train_options
 from graphfm.runs.own_code import importable
@@ -142,7 +143,7 @@ def _summary(outcome: Outcome) -> str:
     score = outcome.score
     if score is None or score.test is not None:
         return summary(outcome)
-    return f"validation {score.val:.4f} at epoch {score.best_epoch} of {score.epochs}"
+    return f"validation {rounded(score.val)} at epoch {score.best_epoch} of {score.epochs}"
 
 
 def _interrupted(tuning: Tuning) -> str:

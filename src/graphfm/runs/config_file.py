@@ -53,6 +53,9 @@ class Known:
                 return option.check(value)
             except InputError as error:
                 refusals.append(error)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and all(option.kind.base is str for option in self.declared):
+            raise InputError(f'{refusals[0]}; write it in quotes: "{value}"')
         raise refusals[0]
 
 
@@ -68,11 +71,14 @@ def known_settings(*own: Any) -> dict[str, Known]:
 def read_config_file(path: Path, known: Mapping[str, Known]) -> dict[str, Any]:
     """The options in a file, by name; refuses what is unknown, misplaced or of a wrong type."""
     found = dict[str, Any]()
-    for table, name, value in _entries(_read(path)):
+    for table, name, value in _entries(path, _read(path)):
         key = name.replace("-", "_")
         where = f"{path}: {name}" if table is None else f"{path}: [{table}] {name}"
         if key not in known:
-            raise InputError(f"{where} is no option here{did_you_mean(key, known)}; correct it")
+            near = did_you_mean(key, known)
+            raise InputError(
+                f"{where} is not an option that a file may give{near}; correct or remove it"
+            )
         if table is not None and table != known[key].table:
             place = known[key].table
             right = "outside of all tables" if place is None else f"in [{place}]"
@@ -157,7 +163,7 @@ def _read(path: Path) -> dict[str, Any]:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError("it is larger than 1 MiB")
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
@@ -165,7 +171,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a TOML file: {reason}") from None
 
 
-def _entries(content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
+def _entries(path: Path, content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
     """Every key with its table. `method = "full"` is a key, and [method] a table."""
     found: list[tuple[str | None, str, Any]] = []
     for name, value in content.items():
@@ -173,7 +179,10 @@ def _entries(content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
             found += [(name, key, inner) for key, inner in value.items()]
         elif isinstance(value, dict):
             near = did_you_mean(name, TABLES)
-            raise InputError(f"[{name}] is no table; expected {', '.join(TABLES)}{near}")
+            expected = ", ".join(f"[{table}]" for table in TABLES)
+            raise InputError(
+                f"{path}: [{name}] is not a table of options; expected {expected}{near}"
+            )
         else:
             found.append((None, name, value))
     return found

@@ -82,7 +82,9 @@ def _check_metric(graph: Graph, metric: str) -> None:
 def _why(metric: str) -> str:
     if metric == "r2":
         return "all have the same target, or there is but one"
-    return "they hold positives only, or none"
+    if metric == "average-precision":
+        return "none of them is positive"
+    return "they are all positive, or all negative"
 
 
 def _positive(graph: Graph, name: str | None) -> int:
