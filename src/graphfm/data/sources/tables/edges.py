@@ -11,7 +11,7 @@ import numpy as np
 from graphfm.data.sources.edge_sort import Rules, SortedEdges, sort_edges
 from graphfm.data.sources.preparation import GIVEN, UNDIRECTED
 from graphfm.data.sources.tables.database import Database, check_column, quoted
-from graphfm.data.sources.tables.nodes import add_unknown, refuse
+from graphfm.data.sources.tables.nodes import add_unknown, id_sql, refuse
 from graphfm.data.sources.tables.request import EdgeTable, Request
 from graphfm.errors import InputError
 
@@ -27,7 +27,7 @@ def read_edges(
     """Make `edge` with source s, target t and weight w. Parquet is not copied for that."""
     for name in filter(None, (edges.source, edges.target, edges.weight)):
         check_column(name, list(columns), "edges")
-    source, target = (f"CAST({quoted(name)} AS {kind})" for name in (edges.source, edges.target))
+    source, target = (id_sql(name, columns[name], kind) for name in (edges.source, edges.target))
     # not a number yet: DuckDB would let its reader of CSV convert it, which knows no TRY_CAST
     weight = f", {quoted(edges.weight)} AS w" if edges.weight else ""
     made = "VIEW" if relation.startswith("read_parquet") else "TABLE"

@@ -59,9 +59,9 @@ def fit(db: Database, name: str, wanted: str, place: str, kind: str) -> Encoding
     if base == "one-hot":
         return _fit_values(db, name, place, missing)
     text = "BOOLEAN" if base == "boolean" else "DOUBLE"
-    _check_castable(db, name, base, place, text)
+    check_castable(db, name, base, place, text)
     if text == "DOUBLE":  # NaN is missing too
-        missing = int(db.one(f"SELECT count(*) FILTER ({_number(place)} IS NULL) FROM node")[0])
+        missing = int(db.one(f"SELECT count(*) FILTER ({number_sql(place)} IS NULL) FROM node")[0])
     if base in ("boolean", "as-is"):
         if base == "as-is" and missing:
             raise InputError(
@@ -106,7 +106,8 @@ def _fit_values(db: Database, name: str, place: str, missing: int) -> Encoding:
     return Encoding(name, "one-hot", len(found), missing, False, {"values": found})
 
 
-def _check_castable(db: Database, name: str, base: str, place: str, kind: str) -> None:
+def check_castable(db: Database, name: str, base: str, place: str, kind: str) -> None:
+    """Refuse a column with a value that is no finite number, or neither true nor false."""
     wrong = f"{place} IS NOT NULL AND TRY_CAST({place} AS {kind}) IS NULL"
     if kind == "DOUBLE":
         wrong += f" OR isinf(TRY_CAST({place} AS DOUBLE))"
@@ -114,19 +115,19 @@ def _check_castable(db: Database, name: str, base: str, place: str, kind: str) -
     if found:
         expected = "true or false" if kind == "BOOLEAN" else "finite numbers"
         raise InputError(
-            f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; use one-hot for words, or "
-            "name it with --missing if it means a missing value"
+            f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; name it with --missing if "
+            "it means a missing value, or encode words by one-hot"
         )
 
 
-def _number(place: str) -> str:
+def number_sql(place: str) -> str:
     """A number, and nothing where it is missing or NaN."""
     value = f"TRY_CAST({place} AS DOUBLE)"
     return f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
 
 
 def _fit_numbers(db: Database, base: str, place: str, buckets: int) -> dict[str, Any]:
-    number = _number(place)
+    number = number_sql(place)
     if base == "standard":
         mean, deviation = db.one(f"SELECT avg({number}), stddev_pop({number}) FROM node")
         return {"mean": mean or 0.0, "deviation": deviation or 0.0}
@@ -181,7 +182,7 @@ class Features:
             return f"CASE WHEN {place} IS NULL THEN NULL ELSE enum_code({code}) END::DOUBLE"
         if encoding == "boolean":
             return f"TRY_CAST({place} AS BOOLEAN)::INTEGER::DOUBLE"
-        return _number(place)
+        return number_sql(place)
 
 
 def _is_list(encoding: Encoding) -> bool:

@@ -75,11 +75,24 @@ class NodeTable:
     id: str = "id"
     label: str | None = None
     label_separator: str | None = None  # for many labels in one text
-    classes: tuple[str, ...] | None = None  # the order of the classes
+    regress: tuple[str, ...] = ()  # columns of numbers to predict, in place of a label
+    classes: tuple[str, ...] | None = None  # the order of the classes, or names of the targets
     split: str | Split | None = None
     features: Mapping[str, str] = field(default_factory=dict)  # column to encoding
     missing: tuple[str, ...] = ()  # texts that mean a missing value
     delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.regress and self.label is not None:
+            raise InputError("a label is for classes and regress for numbers; give one of them")
+        if len(set(self.regress)) < len(self.regress):
+            raise InputError("regress names a column twice; name each once")
+        if self.regress and isinstance(self.split, Split) and self.split.stratified:
+            raise InputError("a stratified split needs classes, not regress; leave stratified out")
+        if self.regress and self.classes is not None and len(self.classes) != len(self.regress):
+            raise InputError("classes must name each column of regress, or be left out")
+        if self.label_separator is not None and self.label is None:
+            raise InputError("label_separator is given without a label; name the label's column")
 
 
 @dataclass(frozen=True, kw_only=True)
