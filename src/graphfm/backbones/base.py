@@ -109,15 +109,17 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""
 
-    def walk(self, first: T, output: Callable[[int, GraphLayer, T], T]) -> list[T]:
+    def walk(
+        self, first: T, output: Callable[[int, GraphLayer, T], T], num_layers: int | None = None
+    ) -> list[T]:
         """Apply the layers in order to the encoder's rows; returns what `joined` reads.
 
         `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
         code loops over layers: training, inference, the refresh of histories and the measurement
-        of staleness differ in `output` alone.
+        of staleness differ in `output` alone. With `num_layers` only the first so many are applied.
         """
         h, kept = first, [first]
-        for depth, layer in enumerate(self.layers):
+        for depth, layer in enumerate(self.layers[:num_layers]):
             h = output(depth, layer, h)
             kept = [*kept, h] if self.joins_layers else [h]
         return kept

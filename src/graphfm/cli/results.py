@@ -1,12 +1,9 @@
-"""The command `graphfm predict`, and how the model of a run and its graph are loaded."""
+"""The commands `graphfm predict` and `graphfm embed`, and how a run and its graph are loaded."""
 
-import csv
 import os
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-import torch
 import typer
 from torch import Tensor
 
@@ -16,12 +13,16 @@ from graphfm.cli.shared_options import Device, option
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.files import atomic_path
 from graphfm.metrics.names import REGRESSION
 from graphfm.runs.model import Model
+from graphfm.runs.node_choice import by_id, num_rows
 from graphfm.runs.own_code import importable
 from graphfm.runs.reader import read_run
+from graphfm.runs.result_columns import EmbeddingTable, PredictionTable
+from graphfm.runs.result_files import NPY, ending_of, write_results
 from graphfm.runs.run import pick_device
+
+SIX_DIGITS, EXACT = "%.6f", "%.9g"  # nine digits tell any two float32 numbers apart
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Dataset = Annotated[
@@ -34,34 +35,114 @@ Backbone = Annotated[
 ]
 
 
+Out = Annotated[Path, option("The file to write: .csv, .csv.gz, .parquet or .npy.", "FILE")]
+SomeNodes = Annotated[
+    str | None,
+    option(
+        "Some nodes: ids with commas between, or a file: .txt (an id per line) or a table.",
+        "NAMES",
+        default="all",
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    option("The column of the table of --nodes that holds the ids.", "NAME", default="the first"),
+]
+Top = Annotated[
+    int | None, option("Name the N best classes: class, class_2, ...", "N", default="1")
+]
+Probabilities = Annotated[
+    bool,
+    typer.Option("--probabilities", help="Add the probability of every class, a column each."),
+]
+Layer = Annotated[
+    int | None,
+    option(
+        "0 is what the first graph layer reads, K the output of layer K, -1 the last.",
+        "N",
+        default="the last hidden rows",
+    ),
+]
+
+
 def predict(
     run: RunArgument,
-    out: Annotated[Path, option("The CSV file to write.", "FILE")],
+    out: Out,
     dataset: Dataset = None,
+    nodes: SomeNodes = None,
+    id: IdColumn = None,
+    top: Top = None,
+    probabilities: Probabilities = False,
     backbone: Backbone = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Write each node's predicted class and its probability as CSV.
+    """Write the predicted class of each node, with its probability.
 
-    Columns: node, name, class, probability.
+    Columns: node, name, class, probability, and where they are known truth and split.
     With several labels per node, all labels above one half are written, joined by '|'.
-    Of a regression: node, name, and the predicted value of each target.
+    Of a regression: the predicted value of each target instead of class and probability.
+    An .npy file is the matrix of all probabilities (or values), a row per node.
     The graph may be one that the model has never seen.
     """
+    if ending_of(out) == NPY and top is not None:
+        raise InputError("an .npy file holds all probabilities; leave out --top, or write a table")
+    asked = ask(run, dataset, backbone, device, nodes, id)
+    table = PredictionTable(
+        graph=asked.graph, ids=asked.ids, model=asked.model, top=top, every=probabilities
+    )
+    rows = asked.model.predictions(asked.graph, asked.ids)
+    number_format = EXACT if asked.model.task == REGRESSION else SIX_DIGITS
+    write_results(out, rows, asked.num_rows, table.columns, number_format)
+    _tell(asked, run, out, "predictions", json)
+
+
+def embed(
+    run: RunArgument,
+    out: Out,
+    layer: Layer = None,
+    dataset: Dataset = None,
+    nodes: SomeNodes = None,
+    id: IdColumn = None,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Write the rows that a layer of the network computes for each node.
+
+    Columns: node, name, e0, e1, ... An .npy file is the matrix, a row per node.
+    They are exact: every neighbour counts, and nothing is dropped.
+    """
+    ending_of(out)  # refuses a wrong one before the graph is read
+    asked = ask(run, dataset, backbone, device, nodes, id)
+    rows = asked.model.embeddings(asked.graph, layer, asked.ids)
+    table = EmbeddingTable(graph=asked.graph, ids=asked.ids)
+    write_results(out, rows, asked.num_rows, table.columns, EXACT)
+    _tell(asked, run, out, "embeddings", json)
+
+
+class Asked(NamedTuple):
+    """What a command is to write about: a graph, its name, a model, and nodes (None: all)."""
+
+    name: str
+    graph: Graph
+    model: Model
+    ids: Tensor | None
+
+    @property
+    def num_rows(self) -> int:
+        return num_rows(self.graph, self.ids)
+
+
+def ask(
+    run: Path, dataset: str | None, backbone: str | None, device: str,
+    nodes: str | None, id: str | None,
+) -> Asked:  # fmt: skip
+    """Load a run and its graph, and find the nodes that are asked for."""
+    if id is not None and nodes is None:
+        raise InputError("--id names a column of the table of --nodes; give --nodes too")
     name, graph, model = load_run(run, dataset, backbone, device)
-    try:
-        with atomic_path(out) as path, path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            found = model.predict(graph).cpu()
-            writer.writerow(["node", "name", *_columns(model)])
-            writer.writerows((_values if model.task == REGRESSION else _rows)(graph, model, found))
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror or error}") from None
-    if json:
-        print_json({"run": str(run), "dataset": name, "nodes": graph.num_nodes, "out": str(out)})
-    else:
-        say(f"{graph.num_nodes:,} predictions in {out}")
+    return Asked(name, graph, model, None if nodes is None else by_id(graph, nodes, id))
 
 
 def load_run(
@@ -83,30 +164,9 @@ def load_run(
     return dataset or settings.dataset, graph, model
 
 
-def _columns(model: Model) -> Sequence[str]:
-    if model.task != REGRESSION:
-        return ["class", "probability"]
-    numbered = [f"value_{number}" for number in range(model.num_classes)]
-    return model.class_names or (["value"] if model.num_classes == 1 else numbered)
-
-
-def _values(graph: Graph, model: Model, values: Tensor) -> Iterator[tuple[int | str, ...]]:
-    names = graph.node_names or [""] * graph.num_nodes
-    rows = (row for chunk in torch.split(values, 1 << 14) for row in chunk.tolist())
-    for node, (name, row) in enumerate(zip(names, rows, strict=True)):
-        yield (node, name, *(f"{value:.9g}" for value in row))
-
-
-def _rows(graph: Graph, model: Model, chances: Tensor) -> Iterator[tuple[int | str, ...]]:
-    classes = model.class_names or [str(number) for number in range(model.num_classes)]
-    names = graph.node_names or [""] * graph.num_nodes
-    rows = (row for chunk in torch.split(chances, 1 << 14) for row in chunk.tolist())
-    for node, (name, row) in enumerate(zip(names, rows, strict=True)):
-        best = max(range(len(row)), key=row.__getitem__)
-        chosen = [c for c, p in enumerate(row) if p > 0.5] if model.multi_label else [best]
-        yield (
-            node,
-            name,
-            "|".join(classes[c] for c in chosen),
-            "|".join(f"{row[c]:.6f}" for c in chosen),
-        )
+def _tell(asked: Asked, run: Path, out: Path, what: str, json: bool) -> None:
+    if json:
+        found = {"run": str(run), "dataset": asked.name, "nodes": asked.num_rows, "out": str(out)}
+        print_json(found)
+    else:
+        say(f"{asked.num_rows:,} {what} in {out}")

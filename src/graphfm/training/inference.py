@@ -1,12 +1,13 @@
 """Exact outputs of a network, one layer at a time, in chunks of nodes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
-from graphfm.batch import Block, Targets, offsets
+from graphfm.backbones.ending import Ending, outputs
+from graphfm.batch import Targets, offsets
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.errors import InputError
@@ -40,7 +41,6 @@ class LayerwiseInference:
         self.first_hop: DeviceTable | None = None  # the first layer's aggregates, if known
         self.exact = Exact()
 
-    @torch.no_grad()
     def __call__(
         self, backbone: Backbone, x: Tensor | None = None, ids: Tensor | None = None
     ) -> Tensor:
@@ -48,12 +48,25 @@ class LayerwiseInference:
 
         `x` is what `backbone.features` returns for the graph, for callers that have it already.
         """
+        number = self.adjacency.graph.num_nodes if ids is None else ids.numel()
+        return gathered(self.parts(backbone, outputs(backbone), x, ids), number)
+
+    @torch.no_grad()
+    def parts(
+        self,
+        backbone: Backbone,
+        ending: Ending,
+        x: Tensor | None = None,
+        ids: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """Yield outputs, or the rows of a layer, in the order of the nodes, one chunk at a time."""
         with evaluating(backbone):
             x = backbone.features(self.adjacency.graph) if x is None else x
             if len(self.ranges) > 1:
-                return self._in_chunks(backbone, x, ids)
-            outputs = self._at_once(backbone, x)
-            return outputs if ids is None else outputs[ids]
+                yield from self._in_chunks(backbone, ending, x, ids)
+            else:
+                rows = self._at_once(backbone, ending, x)
+                yield rows if ids is None else rows[ids]
 
     @torch.no_grad()
     def know_first_hop(self, layer: GraphLayer, x: Tensor) -> DeviceTable:
@@ -74,7 +87,7 @@ class LayerwiseInference:
         self.first_hop = table
         return table
 
-    def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
+    def _at_once(self, backbone: Backbone, ending: Ending, x: Tensor) -> Tensor:
         """Compute every layer for all nodes together."""
         block, known = self.adjacency.full_block(), self.first_hop
         first = backbone.encode(x.float())
@@ -84,39 +97,40 @@ class LayerwiseInference:
                 return layer.update(known.rows[:-1].float(), block.targets(h, first))
             return self.exact(depth, layer, block, h, first)
 
-        out: Tensor = backbone.decode(backbone.joined(backbone.walk(first, output)))
-        return out
+        return ending.finish(backbone.walk(first, output, ending.num_layers))
 
-    def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
-        """Compute each layer one chunk of nodes at a time."""
+    def _in_chunks(
+        self, backbone: Backbone, ending: Ending, x: Tensor, ids: Tensor | None
+    ) -> Iterator[Tensor]:
+        """Compute each layer one chunk of nodes at a time; the last one while it is read."""
         first, known = self._encoder(backbone, x), self.first_hop is not None
         h0 = first if backbone.reads_h0 else None
-        num_layers = len(backbone.layers) - known
-        wanted = [None] * known + self._wanted(ids, num_layers)
+        num_layers = ending.num_layers
+        wanted = [None] * known + self._wanted(ids, num_layers - known)
 
         def output(depth: int, layer: GraphLayer, read: ReadRows) -> ReadRows:
             if depth == 0 and known:
                 return self._kept(self._first_layer(layer, x), layer.out_width)
-            blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted[depth]))
-            return self._stored(wanted[depth], self._layer(depth, layer, blocks, read, h0))
+            compute = self._layer(depth, layer, read, h0)
+            if depth == num_layers - 1:
+                return compute
+            return self._stored(wanted[depth], map(compute, self._chunks(wanted[depth])))
 
-        kept = backbone.walk(first, output)
-        last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
-        rows = ([read(part) for read in kept] for part in self._pieces(last))
-        return torch.cat([backbone.decode(backbone.joined(parts)) for parts in rows])
+        kept = backbone.walk(first, output, num_layers)
+        for chunk in self._chunks(ids):
+            yield ending.finish([read(chunk) for read in kept])
 
     def _layer(
-        self,
-        depth: int,
-        layer: GraphLayer,
-        blocks: Iterator[Block],
-        read: ReadRows,
-        h0: ReadRows | None,
-    ) -> Iterator[Tensor]:
-        """The outputs of one layer, block by block."""
-        for block in blocks:
+        self, depth: int, layer: GraphLayer, read: ReadRows, h0: ReadRows | None
+    ) -> ReadRows:
+        """Read a layer's outputs, which are computed from all neighbours of the nodes read."""
+
+        def output(ids: Tensor) -> Tensor:
+            block = self.adjacency.block(ids)
             rows = read(block.src_ids)
-            yield self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
+            return self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
+
+        return output
 
     def _encoder(self, backbone: Backbone, x: Tensor) -> ReadRows:
         def encoded(ids: Tensor) -> Tensor:
@@ -146,17 +160,13 @@ class LayerwiseInference:
         ids = torch.arange(num_nodes, device=device)
         return self._stored(None, (read(part) for part in self._pieces(ids)))
 
-    def _stored(self, ids: Tensor | None, parts: Iterator[Tensor]) -> ReadRows:
-        """Write the rows of all chunks into one tensor, without a second copy of them."""
-        num_nodes, done = self.adjacency.graph.num_nodes, 0
-        for part in parts:
-            if done == 0:
-                rows = part.new_empty(num_nodes if ids is None else ids.numel(), part.size(1))
-            rows[done : done + part.size(0)] = part
-            done += part.size(0)
+    def _stored(self, ids: Tensor | None, parts: Iterable[Tensor]) -> ReadRows:
+        """Keep the rows of all chunks, for reading."""
+        num_nodes = self.adjacency.graph.num_nodes
         if ids is None:
+            rows = gathered(parts, num_nodes)
             return lambda wanted: rows[wanted]
-        row_of_node = places(ids, num_nodes)
+        rows, row_of_node = gathered(parts, ids.numel()), places(ids, num_nodes)
         return lambda wanted: rows[row_of_node[wanted]]
 
     def _wanted(self, ids: Tensor | None, num_layers: int) -> list[Tensor | None]:
@@ -184,3 +194,17 @@ class LayerwiseInference:
         indptr = offsets(self.adjacency.graph.degree[ids])
         for start, end in ranges(indptr, self.chunk_nodes, self.chunk_edges):
             yield ids[start:end]
+
+
+def gathered(parts: Iterable[Tensor], number: int) -> Tensor:
+    """Write the rows of all parts, `number` of them, into one tensor; there is at least one part.
+
+    It holds one part beside the tensor, where `torch.cat` would hold all of them.
+    """
+    done = 0
+    for part in parts:
+        if done == 0:
+            rows = part.new_empty(number, part.size(1))
+        rows[done : done + part.size(0)] = part
+        done += part.size(0)
+    return rows

@@ -38,7 +38,8 @@ CONTRACT = {
     "train": "dataset backbone method layers hidden fanout batch-size parts parts-per-batch beta "
     "dropout lr epochs seed device out json",
     "evaluate": "json",
-    "predict": "dataset out json",
+    "predict": "dataset out nodes id top probabilities json",
+    "embed": "dataset out nodes id layer json",
     "datasets": "json",
     "methods": "json",
     "backbones": "json",

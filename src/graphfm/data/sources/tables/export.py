@@ -40,7 +40,7 @@ def export_tables(graph: Graph, out: Path, kind: str = "parquet", memory: int = 
         db = Database(scratch, [str((folder / f"{n}.{kind}").resolve()) for n in TABLES], memory)
         try:
             for name, pieces in (("nodes", _nodes(graph)), ("edges", _edges(graph))):
-                _write(db, name, pieces, folder.resolve() / f"{name}.{kind}", kind)
+                write_table(db, name, pieces, folder.resolve() / f"{name}.{kind}", kind)
         finally:
             db.close()
         shutil.rmtree(scratch)
@@ -69,9 +69,10 @@ def _check(graph: Graph, kind: str) -> None:
         log.warning("not written, because tables have no place for it: %s", "; ".join(lost))
 
 
-def _write(
+def write_table(
     db: Database, name: str, pieces: Iterator[dict[str, Any]], path: Path, kind: str
 ) -> None:
+    """Write pieces of a table, which are arrays by the name of their column, to one file."""
     for number, columns in enumerate(pieces):
         made = f"INSERT INTO {name}" if number else f"CREATE TABLE {name} AS"
         db.insert(made, columns)
