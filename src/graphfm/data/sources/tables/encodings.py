@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
-from graphfm.data.sources.tables.database import Database
+from graphfm.data.sources.tables.database import ROWS_AT_ONCE, Database
 from graphfm.errors import InputError, known_name
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +26,7 @@ MOST_VALUES = 4096  # columns that one-hot may make
 MOST_WIDTH = 1 << 16
 FITTED_ROWS = 1 << 20  # ranks are fitted on at most so many rows, evenly spread
 QUANTILES = 256
+NUMBERS_AT_ONCE = 1 << 22  # features that are encoded at a time
 
 
 @dataclass(frozen=True)
@@ -157,15 +159,26 @@ class Features:
                 db.run(f"CREATE TABLE values{number} AS SELECT unnest(?) AS v", [_values(encoding)])
                 db.run(f"CREATE TYPE values_of{number} AS ENUM (SELECT v FROM values{number})")
 
-    def rows(self, start: int, end: int) -> Array:
-        """Features of the nodes from `start` to `end`."""
+    def pieces(self, num_nodes: int) -> Iterator[Array]:
+        """Yield the features of all nodes in float32; refuse those that float32 cannot hold."""
+        at_once = max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // self.width))
+        for start in range(0, num_nodes, at_once):
+            with np.errstate(over="ignore"):  # infinite features are refused below
+                rows = self._rows(start, min(start + at_once, num_nodes)).astype(np.float32)
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            if len(bad):
+                row = start + int(bad[0])
+                raise InputError(f"row {row} of the nodes has a feature that is NaN or too large")
+            yield rows
+
+    def _rows(self, start: int, end: int) -> Array:
         where = f"FROM node WHERE rowid >= {start} AND rowid < {end}"
-        plain = [n for n, encoding in enumerate(self.encodings) if not _is_list(encoding)]
+        plain = [n for n, encoding in enumerate(self.encodings) if not is_list(encoding)]
         listed = ", ".join(f"{self._sql(n)} AS c{n}" for n in plain)
         columns = self.db.arrays(f"SELECT {listed} {where}") if plain else {}
         blocks = []
         for number, encoding in enumerate(self.encodings):
-            if _is_list(encoding):
+            if is_list(encoding):
                 sql = f"SELECT unnest(CAST(f{number} AS DOUBLE[])) AS c {where}"
                 flat = np.asarray(self.db.arrays(sql)["c"])
                 blocks.append(flat.reshape(end - start, encoding.width))
@@ -185,7 +198,8 @@ class Features:
         return number_sql(place)
 
 
-def _is_list(encoding: Encoding) -> bool:
+def is_list(encoding: Encoding) -> bool:
+    """True if the column holds lists, each number of which is a feature."""
     return bool(encoding.fitted.get("list"))
 
 

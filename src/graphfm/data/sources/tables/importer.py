@@ -22,10 +22,10 @@ from graphfm.data.sources.tables.labels import read_labels, read_split, read_tar
 from graphfm.data.sources.tables.nodes import count_nodes, id_type, read_nodes, write_ids
 from graphfm.data.sources.tables.request import Request
 from graphfm.data.sources.tables.table_files import find_files
-from graphfm.errors import InputError
 from graphfm.files import check_room
 
 MEMORY = 2_000_000_000
+Array = np.ndarray[Any, Any]
 log = logging.getLogger("graphfm")
 
 
@@ -55,6 +55,7 @@ def import_tables(
             _write_degrees(folder, num_nodes)
         report |= {"duplicate_edges": found.duplicates, "isolated_nodes": isolated}
         about |= {"edges": found.num_edges, "raw_edges": report["edge_rows"], "name": out.name}
+        about["tables"] = request.kept()
         return finish(folder, about, report)
 
 
@@ -152,23 +153,21 @@ def _shown(encoding: Encoding) -> dict[str, Any]:
 
 def _write_features(features: Features, num_nodes: int, folder: Path, tell: Tell) -> None:
     check_room(folder, 4 * num_nodes * features.width)
-    at_once = max(1, min(ROWS_AT_ONCE, (1 << 22) // features.width))
     with ArrayFile(folder / "x.npy", "<f4", (features.width,)) as file:
-        for start in range(0, num_nodes, at_once):
-            with np.errstate(over="ignore"):  # infinite features are refused below
-                rows = features.rows(start, min(start + at_once, num_nodes)).astype(np.float32)
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            if len(bad):
-                row = start + int(bad[0])
-                raise InputError(f"row {row} of the nodes has a feature that is NaN or too large")
+        for rows in features.pieces(num_nodes):
             file.append(rows)
             tell("features", file.num_rows, num_nodes)
 
 
 def _write_degrees(folder: Path, num_nodes: int) -> None:
-    """The features of a graph without any: log(1 + in-degree)."""
     indptr = map_array(folder / "indptr.npy", "<i8", (num_nodes + 1,))
     with ArrayFile(folder / "x.npy", "<f4", (1,)) as file:
         for start in range(0, num_nodes, ROWS_AT_ONCE):
             end = min(start + ROWS_AT_ONCE, num_nodes)
-            file.append(np.log1p(np.diff(indptr[start : end + 1])).reshape(-1, 1))
+            file.append(degree_features(np.diff(indptr[start : end + 1])))
+
+
+def degree_features(degree: Array) -> Array:
+    """The only feature of a graph without any: log(1 + in-degree)."""
+    found: Array = np.log1p(degree).astype(np.float32).reshape(-1, 1)
+    return found

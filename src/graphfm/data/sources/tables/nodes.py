@@ -186,4 +186,5 @@ def write_ids(db: Database, kind: str, out: Path) -> None:
 def refuse(request: Request, loss: str, problem: str) -> None:
     """Refuse to lose something, unless the request allows it."""
     if loss not in request.allow:
-        raise InputError(f"{problem}; mend the tables, or allow it with --allow {loss}")
+        allowed = "" if request.joins else f", or allow it with --allow {loss}"
+        raise InputError(f"{problem}; mend the tables{allowed}")

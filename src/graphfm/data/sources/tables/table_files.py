@@ -59,3 +59,8 @@ def ending_of(path: Path) -> str:
     """The ending of a name, without that of its compression."""
     name = path.stem if path.suffix.lower() in PACKED else path.name
     return Path(name).suffix.lower()
+
+
+def is_csv(path: str) -> bool:
+    """True if a file, or a glob of files, is CSV by its ending."""
+    return KINDS.get(ending_of(Path(path))) == "csv"
