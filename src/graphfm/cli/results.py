@@ -35,8 +35,6 @@ Backbone = Annotated[
     str | None,
     option("The backbone, if it is your own: package.module:Class.", "NAME"),
 ]
-
-
 Out = Annotated[Path, option("The file to write: .csv, .csv.gz, .parquet or .npy.", "FILE")]
 SomeNodes = Annotated[
     str | None,
@@ -100,14 +98,14 @@ def predict(
     if ending_of(out) == NPY and top is not None:
         raise InputError("an .npy file holds all probabilities; leave out --top, or write a table")
     new = New(add_nodes or [], add_edges or [])
-    asked = ask(run, dataset, backbone, device, nodes, id, new)
+    chosen = choose(run, dataset, backbone, device, nodes, id, new)
     table = PredictionTable(
-        graph=asked.graph, ids=asked.ids, model=asked.model, top=top, every=probabilities
+        graph=chosen.graph, ids=chosen.ids, model=chosen.model, top=top, every=probabilities
     )
-    rows = asked.model.predictions(asked.graph, asked.ids)
-    number_format = EXACT if asked.model.task == REGRESSION else SIX_DIGITS
-    write_results(out, rows, asked.num_rows, table.columns, number_format)
-    _tell(asked, run, out, "predictions", json)
+    rows = chosen.model.predictions(chosen.graph, chosen.ids)
+    number_format = EXACT if chosen.model.task == REGRESSION else SIX_DIGITS
+    write_results(out, rows, chosen.num_rows, table.columns, number_format)
+    _tell(chosen, run, out, "predictions", json)
 
 
 def embed(
@@ -130,15 +128,15 @@ def embed(
     """
     ending_of(out)  # refuses a wrong one before the graph is read
     new = New(add_nodes or [], add_edges or [])
-    asked = ask(run, dataset, backbone, device, nodes, id, new)
-    rows = asked.model.embeddings(asked.graph, layer, asked.ids)
-    table = EmbeddingTable(graph=asked.graph, ids=asked.ids)
-    write_results(out, rows, asked.num_rows, table.columns, EXACT)
-    _tell(asked, run, out, "embeddings", json)
+    chosen = choose(run, dataset, backbone, device, nodes, id, new)
+    rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids)
+    table = EmbeddingTable(graph=chosen.graph, ids=chosen.ids)
+    write_results(out, rows, chosen.num_rows, table.columns, EXACT)
+    _tell(chosen, run, out, "embeddings", json)
 
 
-class Asked(NamedTuple):
-    """What a command is to write about: a graph, its name, a model, and nodes (None: all)."""
+class Chosen(NamedTuple):
+    """A graph with its name, a model, and the nodes to write rows of; None stands for all."""
 
     name: str
     graph: Graph
@@ -157,11 +155,11 @@ class New(NamedTuple):
     edges: list[str]
 
 
-def ask(
+def choose(
     run: Path, dataset: str | None, backbone: str | None, device: str,
     nodes: str | None, id: str | None, new: New,
-) -> Asked:  # fmt: skip
-    """Load a run and its graph, and find the nodes that are asked for."""
+) -> Chosen:  # fmt: skip
+    """Load a run and its graph, and find the nodes that rows are to be written of."""
     if new.edges and not new.nodes:
         raise InputError("--add-edges joins new nodes to the graph; give --add-nodes too")
     if id is not None and nodes is None:
@@ -173,7 +171,7 @@ def ask(
         ids = torch.arange(old, graph.num_nodes, device=graph.device)
     if nodes is not None:
         ids = by_id(graph, nodes, id)
-    return Asked(name, graph, model, ids)
+    return Chosen(name, graph, model, ids)
 
 
 def load_run(
@@ -195,9 +193,9 @@ def load_run(
     return dataset or settings.dataset, graph, model
 
 
-def _tell(asked: Asked, run: Path, out: Path, what: str, json: bool) -> None:
+def _tell(chosen: Chosen, run: Path, out: Path, what: str, json: bool) -> None:
     if json:
-        found = {"run": str(run), "dataset": asked.name, "nodes": asked.num_rows, "out": str(out)}
+        found = {"run": str(run), "dataset": chosen.name, "nodes": chosen.num_rows, "out": str(out)}
         print_json(found)
     else:
-        say(f"{asked.num_rows:,} {what} in {out}")
+        say(f"{chosen.num_rows:,} {what} in {out}")

@@ -51,13 +51,14 @@ def by_id(graph: Graph, given: str, column: str | None = None) -> Tensor:
     or numbers of nodes where it has none.
     """
     path, is_file = Path(given), os.path.isfile(given)  # which takes a text of any length
-    if column is not None and (not is_file or path.suffix == LINES):
+    has_lines = path.suffix.lower() == LINES
+    if column is not None and (not is_file or has_lines):
         raise InputError(
             f"{given!r} is not a table, so it has no column {column!r}; give no column"
         )
     if not is_file:
         wanted = given.split(",")
-    elif path.suffix == LINES:
+    elif has_lines:
         wanted = _from_lines(path)
     else:
         wanted = _from_table(path, column)
@@ -76,7 +77,7 @@ def by_id(graph: Graph, given: str, column: str | None = None) -> Tensor:
 
 def _from_lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from None
     return [line for line in lines if line]

@@ -23,17 +23,11 @@ Named = list[tuple[str, Array]]  # columns, of which two may have the same name
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingTable:
-    """node, name, e0, e1, ...: rows of a layer; `ids` are the nodes, None stands for all."""
+class NodeRows:
+    """The nodes that a table has rows of; `ids` None stands for all of them."""
 
     graph: Graph
     ids: Tensor | None
-
-    def columns(self, rows: Tensor, start: int) -> Columns:
-        """The columns of a piece of the rows, which begins with row `start`."""
-        numbers = self.numbers(start, start + rows.size(0))
-        values = [(f"e{place}", column) for place, column in enumerate(_turned(rows))]
-        return distinct([*self.named(numbers), *values])
 
     def numbers(self, start: int, end: int) -> Tensor:
         """The numbers of the nodes from row `start` to row `end`."""
@@ -54,8 +48,18 @@ class EmbeddingTable:
         return [("node", numbers.numpy()), ("name", as_texts(texts))]
 
 
+class EmbeddingTable(NodeRows):
+    """node, name, e0, e1, ...: rows of a layer."""
+
+    def columns(self, rows: Tensor, start: int) -> Columns:
+        """The columns of a piece of the rows, which begins with row `start`."""
+        numbers = self.numbers(start, start + rows.size(0))
+        values = [(f"e{place}", column) for place, column in enumerate(_turned(rows))]
+        return distinct([*self.named(numbers), *values])
+
+
 @dataclass(frozen=True, kw_only=True)
-class PredictionTable(EmbeddingTable):
+class PredictionTable(NodeRows):
     """node, name, class, probability, and what is known; `top` and `every` add columns.
 
     `top` is how many of the best classes are named, and `every` asks for all probabilities, in
@@ -90,6 +94,7 @@ class PredictionTable(EmbeddingTable):
         return any(bool(self.graph.mask(split).any()) for split in SPLITS)
 
     def columns(self, rows: Tensor, start: int) -> Columns:
+        """The columns of a piece of the rows, which begins with row `start`."""
         numbers = self.numbers(start, start + rows.size(0))
         every = list(zip(self.names, _turned(rows), strict=True))
         found = every
@@ -104,8 +109,8 @@ class PredictionTable(EmbeddingTable):
             chosen = rows > 0.5
             chances = as_texts(f"{chance:.6f}" for chance in rows[chosen].tolist())
             labels = names[chosen.nonzero()[:, 1].numpy()]
-            ends = chosen.sum(dim=1)
-            return [("class", _joined(labels, ends)), ("probability", _joined(chances, ends))]
+            counts = chosen.sum(dim=1)
+            return [("class", _joined(labels, counts)), ("probability", _joined(chances, counts))]
         best = rows.sort(dim=1, descending=True, stable=True) if self.top else rows.max(1, True)
         columns: Named = []
         for place in range(self.top or 1):

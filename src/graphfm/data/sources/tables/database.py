@@ -20,6 +20,7 @@ EXACT = 1 << 53  # from here on floating point skips whole numbers
 LEAST_MEMORY = 512 << 20
 OWN_MEMORY = 384 << 20  # what Python, torch and our own arrays take beside DuckDB
 ROWS_AT_ONCE = 1 << 18
+SIGNALS = ("KeyboardInterrupt", "Terminated")  # names of what Ctrl-C and SIGTERM raise
 
 
 class Column(NamedTuple):
@@ -168,9 +169,11 @@ class Database:
         try:
             yield
         except self.error as error:
-            if "INTERRUPT" in str(error):
-                raise KeyboardInterrupt from None
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            # DuckDB turns Ctrl-C and SIGTERM into errors of its own, with Python's traceback if it
+            # was reading Python's objects.
+            if "INTERRUPT" in str(error) or (lines and lines[-1].startswith(SIGNALS)):
+                raise KeyboardInterrupt from None
             text = " ".join(lines[:4])[:400]
             if "Out of Memory" in text or "OutOfMemory" in type(error).__name__:
                 raise InputError(f"{text}; give more memory with --memory") from None
