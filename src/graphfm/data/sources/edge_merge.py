@@ -8,6 +8,7 @@ import numpy as np
 
 from graphfm.data.graph import Graph
 from graphfm.data.sources.edge_sort import SortedEdges, sort_keys
+from graphfm.errors import InputError
 
 Array = np.ndarray[Any, Any]
 
@@ -27,10 +28,12 @@ def merge_edges(
     """Add edges to those of a graph with further nodes; `rule` keeps, drops or sums duplicates."""
     degree = np.zeros(num_nodes, np.int64)
     degree[: graph.num_nodes] = graph.degree.numpy()
+    indices = graph.indices.numpy()
+    if degree.min() < 0 or (len(indices) and not 0 <= indices.min() <= indices.max() < num_nodes):
+        raise InputError("the edges of the graph are damaged; import it again")
     changed = np.zeros(num_nodes, bool)
     changed[targets] = True
     old = np.repeat(changed, degree)  # edges of the graph that are sorted again
-    indices = graph.indices.numpy()
     ends = np.repeat(np.flatnonzero(changed), degree[changed])
     keys = np.concatenate([ends, targets.astype(np.int64)]) * num_nodes
     keys += np.concatenate([indices[old], sources])

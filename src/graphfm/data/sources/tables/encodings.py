@@ -212,7 +212,9 @@ def encode(encoding: Encoding, values: Array, missing: Array) -> Array:
     fitted, kind = encoding.fitted, encoding.encoding
     values = np.where(missing, 0.0, values)
     if kind in ("one-hot", "buckets"):
-        code = values if kind == "one-hot" else np.searchsorted(fitted["bounds"], values, "right")
+        code = values
+        if kind == "buckets":
+            code = np.searchsorted(np.array(fitted["bounds"], np.float64), values, "right")
         block = np.zeros((len(values), encoding.width))
         known = ~missing
         block[np.flatnonzero(known), code[known].astype(np.int64)] = 1
@@ -225,7 +227,7 @@ def encode(encoding: Encoding, values: Array, missing: Array) -> Array:
         span = fitted["high"] - fitted["low"]
         values = (values - fitted["low"]) / (span if span > 0 else np.inf)
     elif kind == "rank-gauss":
-        values = _gauss(values, np.array(fitted["quantiles"]))
+        values = _gauss(values, np.array(fitted["quantiles"], np.float64))
     values = np.where(missing, 0.0, values)
     return np.stack([values, missing] if encoding.flagged else [values], axis=1)
 

@@ -32,7 +32,7 @@ def kept_encodings(graph: Graph) -> list[Encoding]:
         )
     try:
         encodings = [_encoding(entry) for entry in kept]
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
         raise InputError(f"the encodings in graph.json are damaged ({error})") from None
     width = sum(encoding.width for encoding in encodings) or 1
     if width != graph.num_features:
@@ -47,15 +47,16 @@ def _encoding(entry: dict[str, Any]) -> Encoding:
     """One encoding as `graph.json` keeps it; an error says what is wrong with it."""
     own = Encoding(**entry)
     known_name("encoding", own.encoding, ENCODINGS)
-    width = own.width
-    if own.encoding == "one-hot":
-        width = len(own.fitted["values"])
-    elif own.encoding == "buckets":
-        width = len(own.fitted["bounds"]) + 1
-    elif not is_list(own):
-        width = encode(own, np.zeros(1), np.ones(1, bool)).shape[1]
-    if own.width != width or not isinstance(own.column, str):
+    if not isinstance(own.column, str) or type(own.width) is not int or own.width < 1:
         raise ValueError(f"the width of {own.column!r} is {own.width!r}")
+    sizes = {"one-hot": "values", "buckets": "bounds"}
+    widths = {own.width}
+    if own.encoding in sizes:
+        widths.add(len(own.fitted[sizes[own.encoding]]) + (own.encoding == "buckets"))
+    if not is_list(own):  # encoding a value shows whether all that it needs was kept
+        widths.add(encode(own, np.zeros(1), np.zeros(1, bool)).shape[1])
+    if len(widths) > 1:
+        raise ValueError(f"the width of {own.column!r} is {own.width}, but its values differ")
     return own
 
 
