@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,6 @@ from graphfm.files import folder_for, sole_user
 from graphfm.metrics.names import CLASSES, LABELS, REGRESSION
 
 LABEL_TYPES: Mapping[str, str] = {CLASSES: "<i8", LABELS: "|i1", REGRESSION: "<f4"}
-log = logging.getLogger("graphfm")
 
 
 @contextmanager

@@ -140,7 +140,7 @@ def joining_request(
 ) -> Request:
     """The request for new tables with the columns that `Request.kept` has kept."""
     own = {
-        name: _checked({**kept.get(name, {}), "files": list(files)}, kind, name)
+        name: _checked({**_as(kept.get(name, {}), dict, name), "files": list(files)}, kind, name)
         for name, kind, files in (("edges", EdgeTable, edges), ("nodes", NodeTable, nodes))
     }
     for table in own.values():  # another kind of file may follow one with a delimiter

@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -202,3 +203,10 @@ def test_damaged_encodings_are_one_error(tmp_path, damage):
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="encodings in graph.json are damaged"):
         joined(tmp_path, load(tmp_path / "graph"), [NEW])
+
+
+@pytest.mark.parametrize("kept", [{"edges": 3}, {"nodes": {"id": 7}}, {"edges": {"evil": "x"}}])
+def test_damaged_names_of_columns_are_one_error(tmp_path, kept):
+    graph, _ = imported(tmp_path, ROWS, pairs(ROWS, RING), node_features=FEATURES)
+    with pytest.raises(InputError, match="expected"):
+        joined(tmp_path, replace(graph, meta={**graph.meta, "tables": kept}), [NEW])
