@@ -9,7 +9,7 @@ from graphfm.version import VERSION
 
 if TYPE_CHECKING:
     from graphfm.api import Result, compare, load_model, resume, train
-    from graphfm.data.datasets import load
+    from graphfm.data.datasets import join, load
     from graphfm.data.graph import Graph
     from graphfm.data.synthetic import synthetic
     from graphfm.methods import Method
@@ -27,6 +27,7 @@ __all__ = [
     "Result",
     "Run",
     "compare",
+    "join",
     "load",
     "load_model",
     "resume",
@@ -43,6 +44,7 @@ _PLACES = {
     "Result": "api",
     "Run": "runs.run",
     "compare": "api",
+    "join": "data.datasets",
     "load": "data.datasets",
     "load_model": "api",
     "resume": "api",
