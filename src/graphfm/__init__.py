@@ -10,7 +10,7 @@ from graphfm.version import VERSION
 if TYPE_CHECKING:
     from graphfm.api import Result, check_model, load_model, resume, train
     from graphfm.comparing import compare
-    from graphfm.data.datasets import load
+    from graphfm.data.datasets import join, load
     from graphfm.data.graph import Graph
     from graphfm.data.synthetic import synthetic
     from graphfm.methods import Method
@@ -31,6 +31,7 @@ __all__ = [
     "Run",
     "check_model",
     "compare",
+    "join",
     "load",
     "load_model",
     "resume",
@@ -49,6 +50,7 @@ _PLACES = {
     "Run": "runs.run",
     "check_model": "api",
     "compare": "comparing",
+    "join": "data.datasets",
     "load": "data.datasets",
     "load_model": "api",
     "resume": "api",

@@ -9,7 +9,7 @@ from graphfm.cli.shared_options import completion
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
-from graphfm.data.graph.summary import summarize
+from graphfm.data.graph.summary import summarize, target_in_words
 from graphfm.memory import size
 from graphfm.runs.memory_plan import plan_for
 from graphfm.runs.run import Run
@@ -58,7 +58,7 @@ def _rows(record: dict[str, Any]) -> list[tuple[str, str]]:
             rest = f", and {more} more" if (more := len(counts) - len(parts)) else ""
             shown |= {"largest classes": ", ".join(parts) + rest} if parts else {}
         elif name == "targets":
-            shown |= {f"target {target['name']}": _target(target) for target in value or ()}
+            shown |= {f"target {target['name']}": target_in_words(target) for target in value or ()}
         elif name == "graph_bytes":
             shown["memory of the graph"] = size(value)
         elif name == "training_bytes":
@@ -67,14 +67,6 @@ def _rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         elif name not in ("label_warning", "class_counts"):
             shown[name.replace("_", " ")] = value
     return [(name, _text(value)) for name, value in shown.items()]
-
-
-def _target(target: dict[str, Any]) -> str:
-    known = f"known of {target['known']:,} nodes"
-    if not target["known"]:
-        return known
-    numbers = (f"{name} {target[name]:.4g}" for name in ("mean", "std", "min", "max"))
-    return f"{known}, {', '.join(numbers)}"
 
 
 def _text(value: Any) -> str:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import torch
 import typer
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from graphfm.cli.shared_options import Device, option
 from graphfm.cli.shared_options import Model as OwnModel
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
+from graphfm.data.sources.tables.joining import join_tables
 from graphfm.errors import InputError
 from graphfm.metrics.names import REGRESSION
 from graphfm.runs.model import Model
@@ -48,6 +50,14 @@ IdColumn = Annotated[
     str | None,
     option("The column of the table of --nodes that holds the ids.", "NAME", default="the first"),
 ]
+AddNodes = Annotated[
+    list[str] | None,
+    option("Tables of new nodes, which join the graph; only they are written.", "FILE"),
+]
+AddEdges = Annotated[
+    list[str] | None,
+    option("Tables of edges of the new nodes; ids as in the import.", "FILE"),
+]
 Top = Annotated[
     int | None, option("Name the N best classes: class, class_2, ...", "N", default="1")
 ]
@@ -71,6 +81,8 @@ def predict(
     dataset: Dataset = None,
     nodes: SomeNodes = None,
     id: IdColumn = None,
+    add_nodes: AddNodes = None,
+    add_edges: AddEdges = None,
     top: Top = None,
     probabilities: Probabilities = False,
     backbone: Backbone = None,
@@ -84,11 +96,12 @@ def predict(
     With several labels per node, all labels above one half are written, joined by '|'.
     Of a regression: the predicted value of each target instead of class and probability.
     An .npy file is the matrix of all probabilities (or values), a row per node.
-    The graph may be one that the model has never seen.
+    The graph may be one that the model has never seen, and new nodes may join it: --add-nodes.
     """
     if ending_of(out) == NPY and top is not None:
         raise InputError("an .npy file holds all probabilities; leave out --top, or write a table")
-    chosen = choose(run, dataset, (backbone, model), device, nodes, id)
+    new = New(add_nodes or [], add_edges or [])
+    chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
     table = PredictionTable(
         graph=chosen.graph, ids=chosen.ids, model=chosen.model, top=top, every=probabilities
     )
@@ -105,6 +118,8 @@ def embed(
     dataset: Dataset = None,
     nodes: SomeNodes = None,
     id: IdColumn = None,
+    add_nodes: AddNodes = None,
+    add_edges: AddEdges = None,
     backbone: Backbone = None,
     model: OwnModel = None,
     device: Device = "auto",
@@ -116,7 +131,8 @@ def embed(
     They are exact: every neighbour counts, and nothing is dropped.
     """
     ending_of(out)  # refuses a wrong one before the graph is read
-    chosen = choose(run, dataset, (backbone, model), device, nodes, id)
+    new = New(add_nodes or [], add_edges or [])
+    chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
     rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids)
     table = EmbeddingTable(graph=chosen.graph, ids=chosen.ids)
     write_results(out, rows, chosen.num_rows, table.columns, EXACT)
@@ -139,15 +155,30 @@ class Chosen(NamedTuple):
         return num_rows(self.graph, self.ids)
 
 
+class New(NamedTuple):
+    """Tables of nodes and edges that join the graph."""
+
+    nodes: list[str]
+    edges: list[str]
+
+
 def choose(
     run: Path, dataset: str | None, own: OwnNetwork, device: str,
-    nodes: str | None, id: str | None,
+    nodes: str | None, id: str | None, new: New,
 ) -> Chosen:  # fmt: skip
     """Load a run and its graph, and find the nodes that rows are to be written of."""
+    if new.edges and not new.nodes:
+        raise InputError("--add-edges joins new nodes to the graph; give --add-nodes too")
     if id is not None and nodes is None:
         raise InputError("--id names a column of the table of --nodes; give --nodes too")
     name, graph, model = load_run(run, dataset, own, device)
-    return Chosen(name, graph, model, None if nodes is None else by_id(graph, nodes, id))
+    ids = None
+    if new.nodes:
+        old, graph = graph.num_nodes, join_tables(graph, new.nodes, new.edges)
+        ids = torch.arange(old, graph.num_nodes, device=graph.device)
+    if nodes is not None:
+        ids = by_id(graph, nodes, id)
+    return Chosen(name, graph, model, ids)
 
 
 def load_run(

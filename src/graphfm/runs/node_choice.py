@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from graphfm.data.graph import Graph
-from graphfm.data.sources.tables.database import Database, check_column, find_files, quoted
+from graphfm.data.graph.names import node_numbers
+from graphfm.data.sources.tables.database import Database, as_text, check_column, quoted
+from graphfm.data.sources.tables.table_files import find_files
 from graphfm.errors import InputError
 
 Nodes = Sequence[int] | Tensor | None
@@ -62,7 +64,7 @@ def by_id(graph: Graph, given: str, column: str | None = None) -> Tensor:
         wanted = _from_table(path, column)
     if not wanted:
         raise InputError(f"{given} lists no nodes; expected one id or more")
-    numbers = _numbers(graph, wanted)
+    numbers = node_numbers(graph, wanted)
     if unknown := [text for text in wanted if text not in numbers]:
         more = f" (and {len(unknown) - 1:,} more of those given)" if len(unknown) > 1 else ""
         expected = "ids of nodes"
@@ -89,22 +91,8 @@ def _from_table(path: Path, column: str | None) -> list[str]:
             relation, columns = db.reader(files, None)
             column = next(iter(columns)) if column is None else column
             check_column(column, list(columns), "tables")
-            rows = db.arrays(f"SELECT CAST({quoted(column)} AS VARCHAR) AS id FROM {relation}")
+            text = as_text(quoted(column), columns[column])
+            rows = db.arrays(f"SELECT {text} AS id FROM {relation}")
         finally:
             db.close()
     return ["" if text is None else str(text) for text in rows["id"].tolist()]
-
-
-def _numbers(graph: Graph, wanted: Sequence[str]) -> dict[str, int]:
-    """The number of each id that the graph has. Its names are read once, and not kept."""
-    if graph.node_names is None:
-        digits = {text for text in wanted if text.isascii() and text.isdecimal() and len(text) < 20}
-        return {text: int(text) for text in digits if int(text) < graph.num_nodes}
-    missing, found = set(wanted), dict[str, int]()
-    for number, name in enumerate(graph.node_names):
-        if name in missing:
-            found[name] = number
-            missing.remove(name)
-            if not missing:
-                break
-    return found

@@ -120,11 +120,9 @@ def test_the_targets_of_a_regression_are_described(tmp_path):
     assert (record["task"], record["classes"], record["unlabelled"]) == ("regression", 2, 1)
     first, second = record["targets"]
     assert first == {
-        "name": "0", "known": 3, "mean": 1.5, "std": pytest.approx((2 / 3) ** 0.5), "min": 0.5,
-        "max": 2.5,
+        "name": "0", "known": 3, "missing": 1, "mean": 1.5, "std": pytest.approx((2 / 3) ** 0.5),
+        "min": 0.5, "max": 2.5,
     }  # fmt: skip
     assert (second["known"], second["mean"]) == (2, 2.0)
     assert (record["homophily"], record["largest_classes"]) == (None, [])
-    assert "target 1                        known of 2 nodes, mean 2, std 1, min 1, max 3" in info(
-        path
-    )
+    assert "target 1                        min 1, mean 2, max 3, std 1; 2 missing" in info(path)

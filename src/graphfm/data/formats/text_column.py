@@ -74,6 +74,37 @@ class NumberColumn(Sequence[str]):
             yield from self[start : start + AT_ONCE]
 
 
+class ChainedColumn(Sequence[str]):
+    """Two sequences of texts, one after the other."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self._first, self._second = first, second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            if step != 1:
+                return tuple(self[row] for row in range(start, stop, step))
+            size = len(self._first)
+            before = self._first[min(start, size) : min(stop, size)]
+            return (*before, *self._second[max(start - size, 0) : max(stop - size, 0)])
+        row = range(len(self))[place] - len(self._first)
+        return self._second[row] if row >= 0 else self._first[row]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._first
+        yield from self._second
+
+
 def as_text_arrays(texts: Sequence[str]) -> tuple[Array, Array]:
     """Offsets and bytes of texts that are in memory."""
     encoded = [text.encode() for text in texts]

@@ -1,5 +1,6 @@
 """A graph in numbers: sizes, degrees, irregularities, labels and splits."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -105,8 +106,17 @@ def targets(graph: Graph) -> list[dict[str, Any]] | None:
         measures = (torch.mean, lambda v: torch.std(v, correction=0), torch.min, torch.max)
         numbers = [float(of(values)) if values.numel() else None for of in measures]
         told = dict(zip(("mean", "std", "min", "max"), numbers, strict=True))
-        found.append({"name": name, "known": values.numel(), **told})
+        known = values.numel()
+        found.append({"name": name, "known": known, "missing": columns.size(0) - known, **told})
     return found
+
+
+def target_in_words(target: Mapping[str, Any]) -> str:
+    """One of `targets` as a line for people."""
+    if not target["known"]:
+        return "no values"
+    numbers = (f"{name} {target[name]:.4g}" for name in ("min", "mean", "max", "std"))
+    return f"{', '.join(numbers)}; {target['missing']:,} missing"
 
 
 def label_warning(graph: Graph) -> str | None:

@@ -10,8 +10,9 @@ import time
 import pytest
 
 from graphfm import InputError, load
+from graphfm.data.sources.folder_writer import building
 from graphfm.data.sources.tables.database import Database
-from graphfm.data.sources.tables.importer import building, import_tables
+from graphfm.data.sources.tables.importer import import_tables
 from graphfm.data.sources.tables.request import EdgeTable, NodeTable, Request
 from tests.unit.data.sources.tables.writing import (
     MEMORY,
