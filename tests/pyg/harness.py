@@ -1,5 +1,6 @@
 """Runs networks of the zoo by our samplers and estimators, and by PyG alone."""
 
+import copy
 from functools import cache
 
 import torch
@@ -27,6 +28,16 @@ def examined(name):
     model = wrapped(ZOO[name].make(), graph, ZOO[name].call)
     _stir(model.net)
     return model.eval(), graph
+
+
+def fresh(name):
+    """A copy of a network of the zoo, in training mode, and its graph."""
+    model, graph = examined(name)
+    model.whole = None
+    again = copy.deepcopy(model).train()
+    for one in (model, again):
+        one.calibrate(graph)
+    return again, graph
 
 
 def _stir(net):
