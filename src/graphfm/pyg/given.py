@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
+from torch_geometric.nn import Sequential
 
 from graphfm.errors import InputError
 
@@ -17,12 +18,10 @@ OPTIONAL = ("edge_weight", "edge_attr", "edge_type")
 
 def default_call(net: nn.Module) -> CallModel:
     """How a network is called whose user does not say: by the names of its parameters."""
-    parameters = inspect.signature(net.forward).parameters.values()
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    needed = [p.name for p in named if p.default is p.empty]
+    names, needed = _parameters(net)
     if len(needed) == 1 and "edge_index" not in needed:
         return lambda net, batch: net(batch)
-    first = [p.name for p in named][:2]
+    first = names[:2]
     unknown = [name for name in needed if name not in (*first, *OPTIONAL)]
     if len(first) < 2 or unknown:
         what = (
@@ -33,13 +32,25 @@ def default_call(net: nn.Module) -> CallModel:
             f"{', '.join(OPTIONAL)}; say how to call it, as in call=lambda net, batch: "
             "net(batch.x, batch.edge_index)"
         )
-    taken = [name for name in OPTIONAL if name in {p.name for p in named}]
+    taken = [name for name in OPTIONAL if name in names]
+    turned = first == ["edge_index", "x"]
 
     def call(net: nn.Module, batch: Data) -> Any:
         more = {name: batch[name] for name in taken if batch.get(name) is not None}
-        return net(batch.x, batch.edge_index, **more)
+        both = (batch.edge_index, batch.x) if turned else (batch.x, batch.edge_index)
+        return net(*both, **more)
 
     return call
+
+
+def _parameters(net: nn.Module) -> tuple[list[str], list[str]]:
+    """The names of all parameters of a network's forward, and of those without a default."""
+    if isinstance(net, Sequential):
+        names = list(net.signature.param_dict)
+        return names, names
+    found = inspect.signature(net.forward).parameters.values()
+    named = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return [p.name for p in named], [p.name for p in named if p.default is p.empty]
 
 
 def run(

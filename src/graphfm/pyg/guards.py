@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 CACHES = ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h")
@@ -35,18 +36,35 @@ def in_mode(net: nn.Module, training: bool, *, batch_statistics: bool = False) -
 
 @contextmanager
 def uncached(net: nn.Module) -> Iterator[None]:
-    """Keep convolutions with `cached=True` from taking one batch's normalisation for all others."""
+    """Keep nothing of a pass on the network.
+
+    Convolutions with `cached=True` would take one batch's normalisation for all others. Others put
+    their attention aside while they run, and leave it there if they are interrupted.
+    """
     names = (*CACHES, "cached")
-    before = [
-        (part, name, vars(part)[name])
-        for part in net.modules()
-        for name in names
-        if name in vars(part)
-    ]
-    for part, name, _ in before:
-        vars(part)[name] = False if name == "cached" else None
+    before = [(part, dict(vars(part))) for part in net.modules()]
+    for part, values in before:
+        for name in names:
+            if name in values:
+                vars(part)[name] = False if name == "cached" else None
     try:
         yield
     finally:
-        for part, name, value in before:
-            vars(part)[name] = value
+        for part, values in before:
+            for name, value in list(vars(part).items()):
+                if name in names and name in values:
+                    vars(part)[name] = values[name]
+                elif _has_tensor(value) and values.get(name) is None:
+                    _take_back(part, name, name in values)
+
+
+def _take_back(part: nn.Module, name: str, was_there: bool) -> None:
+    if was_there:
+        vars(part)[name] = None
+    else:
+        del vars(part)[name]
+
+
+def _has_tensor(value: Any) -> bool:
+    some = value if isinstance(value, tuple | list) else [value]
+    return any(isinstance(one, Tensor) for one in some)

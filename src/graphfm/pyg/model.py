@@ -100,10 +100,10 @@ class OwnModel(Backbone):
         assert self.whole is not None  # `calibrate` was called
         forward = forward or ForwardPass()
         targets, first = batch.target_ids.numel(), batch.blocks[0] if batch.blocks else None
-        whole, square = self.whole, first is None or first.num_src == first.num_dst
-        if square and isinstance(estimator, Exact) and not batch.weighs:
+        whole, square = self.whole, first is not None and first.num_src == first.num_dst
+        exact = isinstance(estimator, Exact) and not batch.weighs
+        if first is None or (square and exact):
             return self._plain(x, first, batch)[:targets]
-        assert first is not None
         back = None
         moves = isinstance(estimator, HaloHistory) and estimator.moves_halo and forward.records
         if moves and first.from_halo is not None and first.from_halo.edges.num_edges:

@@ -138,7 +138,8 @@ class _Hooks:
 
     def _aggregate(self, conv: MessagePassing, inputs: Any, out: Tensor) -> Tensor | None:
         changed = self.watcher.aggregate(self._place(conv), out.movedim(conv.node_dim, 0))
-        return None if changed is None else changed.movedim(0, conv.node_dim)
+        # In PyG's own layout, so that later sums are taken in the same order.
+        return None if changed is None else changed.movedim(0, conv.node_dim).contiguous()
 
     def _before_norm(self, norm: _BatchNorm, args: Any) -> Any:
         self.calls[norm] += 1

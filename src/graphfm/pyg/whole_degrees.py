@@ -26,7 +26,7 @@ class WholeDegrees:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.roots = dict[Any, Tensor]()  # inverse square roots of degrees, by the form of the norm
+        self.norms = dict[Any, tuple[Tensor, Tensor]]()  # by the form of the norm
         self.ids: Tensor | None = None  # node ids of the rows; None: the edges given are all
         self.targets: Tensor | None = None  # of the edges that a convolution was given
         self.weight: Tensor | None = None  # weights of these edges, if they are the graph's own
@@ -91,7 +91,10 @@ class WholeDegrees:
             )
         if edge_weight is None:
             edge_weight = torch.ones(edge_index.size(1), device=edge_index.device)
-        root = self._root(self.weight is not None, fill if add_self_loops else 0.0)[self.ids]
+        roots, loops = self._norm(self.weight is not None, fill if add_self_loops else 0.0)
+        if add_self_loops:  # PyG puts them last; one that was not sampled still has its weight
+            edge_weight = torch.cat([edge_weight[: -self.ids.numel()], loops[self.ids]])
+        root = roots[self.ids]
         return edge_index, root[edge_index[0]] * edge_weight * root[edge_index[1]]
 
     def degree(
@@ -119,19 +122,22 @@ class WholeDegrees:
             return None
         return int(extra > 0)
 
-    def _root(self, weighted: bool, fill: float) -> Tensor:
-        """[num_nodes] degree^(-1/2), with self-loops of weight `fill` where there are none."""
+    def _norm(self, weighted: bool, fill: float) -> tuple[Tensor, Tensor]:
+        """[num_nodes] degree^(-1/2), and the weight of each node's self-loop.
+
+        With `fill` each node has one loop: of weight `fill`, or the last of its own.
+        """
         key = weighted, fill
-        if key not in self.roots:
+        if key not in self.norms:
             graph = self.graph
-            loops = graph.loop_weight
-            if weighted:
-                total = graph.weighted_degree + torch.where(loops > 0, 0.0, fill)
-            elif fill:  # without weights, all loops of a node count as one, of weight 1
-                count = replace(graph, edge_weight=None, trusted=True).loop_weight
-                total = graph.degree - count + 1
-            else:
-                total = graph.degree.float()
+            if not weighted:  # all loops are of weight 1, whatever `fill` is
+                graph, fill = replace(graph, edge_weight=None, trusted=True), min(fill, 1.0)
+            total, loops = graph.weighted_degree, torch.full_like(graph.weighted_degree, fill)
+            if fill and graph.edge_weight is not None:
+                own = graph.targets() == graph.indices
+                loops[graph.indices[own].long()] = graph.edge_weight[own]
+            if fill:
+                total = total - graph.loop_weight + loops
             root = total.pow(-0.5)
-            self.roots[key] = root.masked_fill(root == float("inf"), 0.0)
-        return self.roots[key]
+            self.norms[key] = root.masked_fill(root == float("inf"), 0.0), loops
+        return self.norms[key]
