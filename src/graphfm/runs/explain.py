@@ -15,7 +15,7 @@ def explain(run: Run, graph: Graph) -> list[str]:
     backbone = run.new_backbone(graph.num_features, graph.num_classes, graph.num_nodes)
     plan = plan_step(GraphSize.of(graph), graph.device, backbone, run.new_method(), run.training)
     rows = f"input of the network: {run.training.in_words(graph.num_features)}"
-    made = [] if backbone.inputs is None else [rows]
+    made = [] if backbone.node_rows is None else [rows]
     return [what, *_settings(run), *made, *plan.explain(), str(memory_plan(run, graph))]
 
 

@@ -162,7 +162,8 @@ class Run:
         inputs = self.training.input_rows(num_features, num_nodes, self.training.seed)
         width = num_features if inputs is None else inputs.width
         backbone: Backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
-        backbone.read_through(inputs)
+        if inputs is not None:
+            backbone.read_through(inputs)
         return backbone
 
     def digests(self) -> dict[str, str]:
@@ -197,8 +198,8 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
         memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
         backbone = run.new_backbone(graph.num_features, graph.num_classes, graph.num_nodes)
-    if backbone.inputs is not None:
-        backbone.inputs.fit(graph)
+    if backbone.node_rows is not None:
+        backbone.node_rows.fit(graph)
     backbone.calibrate(graph)
     return Trainer(graph, backbone, run.new_method(), run.training)
 
