@@ -13,6 +13,7 @@ from tests.reliability.runs import StopAfter, differences
 SMALL = {
     "batch_size": 7, "parts": 6, "parts_per_batch": 1, "budget": 20, "coverage": 5, "fanout": (2,),
     "nodes_per_layer": (12,), "hidden": 6, "layers": 3, "dropout": 0.3, "history": "bf16",
+    "staleness_every": 2,
 }  # fmt: skip
 LEARNING = [name for name in METHODS if backbone_of(name) is None]
 
@@ -28,7 +29,7 @@ def settled(method, **options):
     takes = Run.make(method=method)
     known = {*takes.method_settings, *takes.backbone_settings}
     if METHODS[method]().estimator.keeps_history:
-        known |= {"history"}
+        known |= {"history", "staleness_every"}
     own = {name: value for name, value in SMALL.items() if name in known}
     return Run.make(
         dataset="in-memory", method=method, device="cpu", epochs=4, lr=0.05, **{**own, **options}
@@ -50,7 +51,7 @@ def test_learned_rows_are_trained_resumed_to_the_same_bits_and_loaded(make_graph
     torch.testing.assert_close(model.predict(graph), result.model.predict(graph), rtol=0, atol=0)
     assert model.evaluate(graph)["test"] == pytest.approx(result.score.test)
     fresh = run.new_backbone(0, 4, 60)
-    fresh.inputs.fit(graph)
+    fresh.node_rows.fit(graph)
     moved = (fresh.learned_rows != model.backbone.learned_rows).any(dim=1)
     assert int(moved.sum()) > 20  # a third of the nodes are in the training split
     with pytest.raises(InputError, match=r"a row for each of 60 nodes, and this graph has 61"):

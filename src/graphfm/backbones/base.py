@@ -92,7 +92,7 @@ class Backbone(nn.Module):
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
         self.encode, self.decode = encode, decode
-        self.inputs: InputRows | None = None  # makes the rows it reads; None: the features as given
+        self.node_rows: InputRows | None = None  # makes its input; None: it reads the features
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         if layers:
             layers[0].reads_features = isinstance(encode, nn.Identity)
@@ -105,9 +105,9 @@ class Backbone(nn.Module):
         """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
-    def read_through(self, inputs: InputRows | None) -> None:
-        """Read rows that `inputs` makes of the graph's features."""
-        self.inputs = inputs
+    def read_through(self, node_rows: InputRows) -> None:
+        """Read the rows that `node_rows` makes of a graph, instead of its features."""
+        self.node_rows = node_rows
         if self.learned_rows is not None:
             for layer in self.layers:
                 layer.reads_features = False
@@ -115,11 +115,13 @@ class Backbone(nn.Module):
     @property
     def learned_rows(self) -> Tensor | None:
         """[num_nodes, width] rows of its input that are trained with it; None without any."""
-        return None if self.inputs is None else self.inputs.rows
+        return None if self.node_rows is None else self.node_rows.rows
 
     def input_rows(self, graph: Graph) -> Tensor:
-        """`features` of the graph, or of the rows that `inputs` makes of it."""
-        return self.features(graph if self.inputs is None else graph.with_x(self.inputs(graph)))
+        """`features` of the graph, or of the rows that `node_rows` makes of it."""
+        return self.features(
+            graph if self.node_rows is None else graph.with_x(self.node_rows(graph))
+        )
 
     @property
     def begins_linear(self) -> bool:

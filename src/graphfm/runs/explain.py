@@ -17,7 +17,7 @@ def explain(run: Run, graph: Graph) -> list[str]:
     what = f"{run.method} on {run.backbone} with {layers} layers, on the graph {run.dataset}"
     plan = plan_step(GraphSize.of(graph), graph.device, backbone, run.new_method(), run.training)
     rows = f"input of the network: {run.training.in_words(graph.num_features)}"
-    made = [] if backbone.inputs is None else [rows]
+    made = [] if backbone.node_rows is None else [rows]
     return [what, *_settings(run), *made, *plan.explain(), str(memory_plan(run, graph))]
 
 

@@ -150,7 +150,7 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
 
 
 def _feature_bytes(backbone: Backbone, step: StepPlan, graph: GraphSize) -> int:
-    width = backbone.hop_width + (0 if backbone.inputs is None else backbone.inputs.width)
+    width = backbone.hop_width + (0 if backbone.node_rows is None else backbone.node_rows.width)
     rows = 4 * graph.num_nodes * width
     return rows if step.first_hop is None else rows + step.first_hop.num_bytes
 
@@ -169,8 +169,8 @@ def _step_bytes(backbone: Backbone, layers: list[LayerFootprint], num_features: 
         numbers += part.sources * (layer.in_width + 2 * layer.message_width)
         numbers += part.targets * (2 * layer.agg_width + 3 * layer.out_width)
     rows = layers[0].sources if layers else 0.0
-    if backbone.inputs is not None:  # learned rows have gradients too
-        num_features = backbone.inputs.width * (1 if backbone.learned_rows is None else 2)
+    if backbone.node_rows is not None:  # learned rows have gradients too
+        num_features = backbone.node_rows.width * (1 if backbone.learned_rows is None else 2)
     distinct = {id(part): part for part in layers}  # layers that share a block share its edges
     edges = sum(part.edges for part in distinct.values())
     return int(4 * (numbers + rows * num_features) + PER_EDGE * edges)

@@ -60,6 +60,13 @@ class OwnNetwork:
         with torch.random.fork_rng():
             return self.make(in_width, out_width, edges)
 
+    def check(self, method: str, *, told: bool) -> None:
+        """Refuse a method that would train the network wrongly; warn if it is known to hurt."""
+        assert self.certificate is not None  # it was made before
+        self.certificate.require(method)
+        if told and method in self.certificate.warnings:
+            log.warning("%s: %s", method, self.certificate.warnings[method])
+
     def _wrapped(
         self, net: nn.Module, in_width: int, out_width: int, edges: EdgeColumns
     ) -> Backbone:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -50,7 +49,6 @@ from graphfm.training.settings import Training
 from graphfm.training.setup import check_capture, check_trainable, seeded, warn_unread
 from graphfm.training.trainer import Trainer
 
-log = logging.getLogger("graphfm")
 RECORDED = ("dataset", "backbone", "method", "device", "backbone_settings", "method_settings")
 
 
@@ -188,12 +186,11 @@ class Run:
         if self.named_backbone.is_model:
             make = kind.planned if planned else kind.make
             backbone = make(width, num_classes, edges or {})
-            kind.certificate.require(self.method)
-            if not planned and self.method in kind.certificate.warnings:
-                log.warning("%s: %s", self.method, kind.certificate.warnings[self.method])
+            kind.check(self.method, told=not planned)
         else:
             backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
-        backbone.read_through(inputs)
+        if inputs is not None:
+            backbone.read_through(inputs)
         return backbone
 
     def digests(self) -> dict[str, str]:
@@ -229,8 +226,8 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     with seeded(run.training.seed, graph.device):
         sizes = graph.num_features, graph.num_classes, graph.num_nodes
         backbone = run.new_backbone(*sizes, edge_columns(graph))
-    if backbone.inputs is not None:
-        backbone.inputs.fit(graph)
+    if backbone.node_rows is not None:
+        backbone.node_rows.fit(graph)
     backbone.calibrate(graph)
     warn_unread(graph, backbone)
     return Trainer(graph, backbone, run.new_method(), run.training, run.own_parts)

@@ -30,10 +30,10 @@ class LearnedRows:
         plan: Mapping[str, TablePlan],
         optimizer: torch.optim.Optimizer,
     ) -> None:
-        assert backbone.inputs is not None
+        assert backbone.node_rows is not None
         width = plan["rows"].spec.width
         # The network's state and the rows that steps read are the same memory from here on.
-        self.rows = backbone.inputs.rows = x[:, x.size(1) - width :]
+        self.rows = backbone.node_rows.rows = x[:, x.size(1) - width :]
         kept = {name: table for name, table in plan.items() if name in MOMENTS}
         self.moments = allocate(kept, x.size(0), x.device)
         self.optimizer = optimizer

@@ -79,7 +79,7 @@ def test_fitted_values_are_kept_and_used_for_another_graph(here, make_graph):
     ).save(here / "one.npz")
     other.save(here / "other.npz")
     assert graphfm("train", "--dataset", "one.npz", "--standardize", *FEW, "--out", "run").code == 0
-    inputs = load_model("run").backbone.inputs
+    inputs = load_model("run").backbone.node_rows
     torch.testing.assert_close(inputs.center, shifted.double().mean(dim=0))
     torch.testing.assert_close(1 / inputs.scale, shifted.double().std(dim=0))
     assert graphfm("predict", "run", "--dataset", "other.npz", "--out", "p.csv").code == 0

@@ -20,7 +20,7 @@ def moments(chunks: Iterable[Array], width: int) -> tuple[Array, Array]:
     """
     count, mean, squares = 0, np.zeros(width), np.zeros(width)
     for chunk in chunks:
-        rows = chunk.astype(np.float64)
+        rows = chunk.astype(np.float64, copy=False)
         step = rows.mean(axis=0) - mean
         total = count + len(rows)
         squares += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)

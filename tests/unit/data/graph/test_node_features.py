@@ -74,7 +74,7 @@ def test_a_graph_without_features_is_described_saved_and_not_trained_on(tmp_path
     assert summarize(graph)["features"] == 0
     graph.save(tmp_path / "g.npz")
     assert Graph.from_npz(tmp_path / "g.npz").fingerprint == graph.fingerprint
-    with pytest.raises(InputError, match=r"no features; give it x, or set node_features to"):
+    with pytest.raises(InputError, match="no features; give it x, or set node_features"):
         train(graph, epochs=1)
     result = train(graph.with_node_features("degree"), hidden=2, epochs=1, device="cpu")
     with pytest.raises(InputError, match="features"):
