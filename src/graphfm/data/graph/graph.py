@@ -26,7 +26,7 @@ from graphfm.data.graph.graph_file import graph_arrays, read_graph_file
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
-CARRIED = ("edge_attr", "edge_type")  # what no network reads
+CARRIED = ("edge_attr", "edge_type")  # what no network of ours reads
 ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
@@ -45,7 +45,7 @@ class Graph(Doors):
       without any label belongs to no split but takes part in every aggregation.
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
-    - *Edge attributes* and *edge types* are carried along; no network reads them.
+    - *Edge attributes* and *edge types* are carried along; models of PyG may read them.
     - A graph *without features* (`x` has no columns) can be described, but not trained on.
     """
 
