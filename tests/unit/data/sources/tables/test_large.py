@@ -5,14 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
 from graphfm import load
+from tests.unit.data.sources.tables.many import command, edges, write_tables
 
-AT_ONCE = 1 << 21
-PRIME = (1 << 31) - 1
 PEAK = """
 import sys
 sys.argv[1:] = {arguments}
@@ -23,34 +21,6 @@ except SystemExit as end:
     assert end.code == 0
 print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 """
-
-
-def ends(first: int, last: int, num_nodes: int):
-    """Sources and targets of some edges; both depend on the whole number of the edge."""
-    number = np.arange(first, last, dtype=np.int64)
-    return number * 48271 % PRIME % num_nodes, number * 16807 % PRIME % num_nodes
-
-
-def write(folder: Path, num_nodes: int, num_edges: int) -> None:
-    """Ids are texts; the table of nodes has them backwards."""
-    db = duckdb.connect(str(folder / "made.db"), config={"memory_limit": "1GB", "threads": 2})
-    text = "'user-' || lpad(({})::VARCHAR, 14, '0')"
-    last = text.format(f"{num_nodes - 1} - i")
-    db.execute(
-        f"COPY (SELECT {last} AS id, (i % 3)::VARCHAR AS label FROM range({num_nodes}) t(i)) "
-        f"TO '{folder}/nodes.parquet'"
-    )
-    source, target = (
-        text.format(f"i * {factor} % {PRIME} % {num_nodes}") for factor in (48271, 16807)
-    )
-    half = num_edges // 2
-    for part, (first, end) in enumerate([(0, half), (half, num_edges)]):
-        db.execute(
-            f"COPY (SELECT {source} AS a, {target} AS b FROM range({first}, {end}) t(i)) "
-            f"TO '{folder}/edges{part}.parquet'"
-        )
-    db.close()
-    (folder / "made.db").unlink()
 
 
 def checksum(sources, targets) -> int:
@@ -68,13 +38,9 @@ def checksum(sources, targets) -> int:
     ],
 )
 def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
-    write(tmp_path, num_nodes, num_edges)
+    write_tables(tmp_path, num_nodes, num_edges)
     out = tmp_path / "graph"
-    arguments = [
-        "import", "--edges", f"{tmp_path}/edges*.parquet", "--source", "a", "--target", "b",
-        "--nodes", f"{tmp_path}/nodes.parquet", "--label", "label", "--shares", "0.5,0.2",
-        "--feature", "label=one-hot", "--out", str(out), "--memory", memory, "--json", "-q",
-    ]  # fmt: skip
+    arguments = command(tmp_path, out, memory)
     program = PEAK.format(arguments=arguments)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -84,9 +50,7 @@ def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
     assert (found["edge_rows"], found["edges"], found["nodes"]) == (num_edges, num_edges, num_nodes)
     graph = load(out)
     degree, expected, loops = np.zeros(num_nodes, np.int64), 0, 0
-    for first in range(0, num_edges, AT_ONCE):
-        pair = ends(first, min(first + AT_ONCE, num_edges), num_nodes)
-        sources, targets = (num_nodes - 1 - end for end in pair)
+    for sources, targets in edges(num_nodes, num_edges):
         degree += np.bincount(targets, minlength=num_nodes)
         expected += checksum(sources, targets)
         loops += int((sources == targets).sum())
