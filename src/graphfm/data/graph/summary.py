@@ -1,5 +1,6 @@
 """A graph in numbers: sizes, degrees, irregularities, labels and splits."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,42 +10,56 @@ from graphfm.data.graph.labels import labelled
 from graphfm.metrics.names import CLASSES, REGRESSION
 
 SHOWN_CLASSES = 5
-OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes")
+OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes", "homophily")
+OF_NODES = (
+    "degree_mean", "degree_median", "degree_max", "splits", "unlabelled", "class_shares", "targets",
+)  # fmt: skip
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
 
 
 def summarize(graph: Graph) -> dict[str, Any]:
     """Return sizes, degrees, irregularities, homophily, class shares and splits of a graph."""
-    n, degree = graph.num_nodes, graph.degree
-    edges = _known_edges(graph) or _edges(graph)
-    shares = class_shares(graph)
+    edges = _kept(graph, "edge_summary", OF_EDGES) or _edges(graph)
+    nodes = _kept(graph, "node_summary", OF_NODES) or node_summary(graph)
+    shares = nodes["class_shares"]
     return {
-        "nodes": n,
+        "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "features": graph.num_features,
         "classes": graph.num_classes,
         "multi_label": graph.multi_label,
         "task": graph.task,
-        **{key: edges[key] for key in OF_EDGES},
-        "degree_mean": float(degree.float().mean()),
-        "degree_median": int(degree.median()),
-        "degree_max": int(degree.max()),
+        **{key: edges[key] for key in OF_EDGES[:-1]},
+        **{key: nodes[key] for key in OF_NODES[:3]},
         "homophily": edges["homophily"],
-        "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
-        "unlabelled": n - int(labelled(graph.y).sum()),
+        "splits": nodes["splits"],
+        "unlabelled": nodes["unlabelled"],
         "largest_classes": [(name, share) for name, _, share in shares[:SHOWN_CLASSES]],
         "class_counts": {name: count for name, count, _ in shares},
-        "targets": targets(graph),
-        "label_warning": label_warning(graph),
+        "targets": nodes["targets"],
+        "label_warning": label_warning(graph, shares),
         "graph_bytes": graph.num_bytes,
     }
 
 
-def _known_edges(graph: Graph) -> dict[str, Any] | None:
-    """What a folder keeps of its edges, so that nobody has to read them all; None if damaged."""
-    kept = graph.meta.get("edge_summary")
-    fits = isinstance(kept, dict) and all(key in kept for key in (*OF_EDGES, "homophily"))
-    return kept if fits else None
+def _kept(graph: Graph, name: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
+    """What a folder keeps of its graph, so that nobody has to read it all; None if damaged."""
+    kept = graph.meta.get(name)
+    return kept if isinstance(kept, dict) and all(key in kept for key in keys) else None
+
+
+def node_summary(graph: Graph) -> dict[str, Any]:
+    """What there is to say of degrees, splits and labels, as JSON values."""
+    n, degree = graph.num_nodes, graph.degree
+    return {
+        "degree_mean": graph.num_edges / n,
+        "degree_median": int(degree.median()),
+        "degree_max": int(degree.max()),
+        "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
+        "unlabelled": n - int(labelled(graph.y).sum()),
+        "class_shares": class_shares(graph),
+        "targets": targets(graph),
+    }
 
 
 def _edges(graph: Graph) -> dict[str, Any]:
@@ -109,10 +124,9 @@ def targets(graph: Graph) -> list[dict[str, Any]] | None:
     return found
 
 
-def label_warning(graph: Graph) -> str | None:
+def label_warning(graph: Graph, shares: Sequence[tuple[str, int, float]]) -> str | None:
     """Warn if most labelled nodes have one class, so that a high score says little."""
-    shares = class_shares(graph) if graph.task == CLASSES else []
-    if not shares:
+    if not shares or graph.task != CLASSES:
         return None
     name, _, share = shares[0]
     if len(shares) == 1:

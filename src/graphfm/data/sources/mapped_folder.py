@@ -33,7 +33,12 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "id_bytes": ("|u1",),
 }  # fmt: skip
 IN_META = ("name", "preparation", "raw_edges", "urls")
-IMPORTED = ("encodings", "report", "edge_summary")  # in `meta` of graphs made of tables
+IMPORTED = (
+    "encodings",
+    "report",
+    "edge_summary",
+    "node_summary",
+)  # in `meta` of graphs made of tables
 PIECE = 1 << 22
 Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
 

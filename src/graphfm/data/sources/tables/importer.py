@@ -14,6 +14,7 @@ import numpy as np
 from graphfm.data.formats.array_file import ArrayFile, map_array, write_array
 from graphfm.data.formats.text_column import as_text_arrays
 from graphfm.data.graph import SPLITS, Graph
+from graphfm.data.graph.summary import node_summary
 from graphfm.data.sources.edge_summary import edge_summary
 from graphfm.data.sources.mapped_folder import Tell, extend_record, open_graph, write_record
 from graphfm.data.sources.tables.database import ROWS_AT_ONCE, Database, check_column, find_files
@@ -88,7 +89,7 @@ def import_tables(
 
 
 def finish(folder: Path, about: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
-    """Describe the arrays in a folder, with what their edges are like; return the whole report."""
+    """Describe the arrays in a folder, with all that `graphfm info` says; return the report."""
     write_record(folder, about)  # so that it can be opened
     graph = open_graph(folder)
     summary = edge_summary(graph)
@@ -99,7 +100,8 @@ def finish(folder: Path, about: dict[str, Any], report: dict[str, Any]) -> dict[
         "self_loops": summary["self_loops"],
         "splits": about["splits"],
     }
-    extend_record(folder, {"edge_summary": summary, "report": report})
+    kept = {"edge_summary": summary, "node_summary": node_summary(graph)}
+    extend_record(folder, {**kept, "report": report})
     return report
 
 
