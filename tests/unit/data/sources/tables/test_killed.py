@@ -13,7 +13,8 @@ import pytest
 
 from graphfm import load
 from graphfm.data.sources.tables.database import Database
-from tests.unit.data.sources.tables.many import command, write_tables
+from tests.unit.cli.commands import graphfm
+from tests.unit.data.sources.tables.many import script
 
 MEMORY = "600MB"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -91,10 +92,10 @@ def tables(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each moment has a forked process")
 def test_an_import_can_be_stopped_at_every_stage(tmp_path, tables):
-    write_tables(tables, 200, 1000)
+    script.write_tables(tables, 200, 1000)
     out = tmp_path / "out" / "graph"
     out.parent.mkdir()
-    arguments = command(tables, out, MEMORY)
+    arguments = script.import_command(tables, out, MEMORY)
     given = json.dumps([arguments, str(out), MOMENTS, SIGNALS])
     ended = subprocess.run([sys.executable, "-c", PROGRAM, given], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -128,20 +129,18 @@ def test_a_statement_that_would_take_hours_is_interrupted(tmp_path, number):
 
 def import_all(tables, out) -> None:
     """Import without being stopped."""
-    process = run(command(tables, out, MEMORY))
-    _, said = process.communicate()
-    assert process.returncode == 0, said
+    ended = graphfm(*script.import_command(tables, out, MEMORY))
+    assert ended.code == 0, ended.err
 
 
 def run(arguments: list[str]) -> subprocess.Popen:
-    program = "import sys; from graphfm.cli import entry; entry()"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", program, *arguments], **quiet)
+    return subprocess.Popen([sys.executable, "-c", script.COMMAND, *arguments], **quiet)
 
 
 @pytest.mark.extended
 def test_five_million_edges_stopped_at_random_moments(tmp_path, tables):
-    write_tables(tables, 500_000, 5_000_000)
+    script.write_tables(tables, 500_000, 5_000_000)
     began = time.monotonic()
     import_all(tables, tmp_path / "whole")
     whole, wanted = time.monotonic() - began, load(tmp_path / "whole").fingerprint
@@ -149,7 +148,7 @@ def test_five_million_edges_stopped_at_random_moments(tmp_path, tables):
     out.parent.mkdir()
     for number in SIGNALS:
         for sign in (*SIGNS, *[None] * 5):  # soon after each sign, and at five other moments
-            process = run(command(tables, out, MEMORY))
+            process = run(script.import_command(tables, out, MEMORY))
             deadline = time.monotonic() + 10 * whole
             while sign and not (out.parent / ".graph.unfinished" / sign).exists():
                 assert time.monotonic() < deadline

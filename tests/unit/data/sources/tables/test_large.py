@@ -1,26 +1,18 @@
 """Many edges between many ids: counts and a checksum are right, within the memory that is given."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from graphfm import load
-from tests.unit.data.sources.tables.many import command, edges, write_tables
+from graphfm.runs.memory_plan import foresee
+from graphfm.runs.run import Run
+from tests.unit.data.sources.tables.many import edges, script
 
-PEAK = """
-import sys
-sys.argv[1:] = {arguments}
-from graphfm.cli import main
-try:
-    main()
-except SystemExit as end:
-    assert end.code == 0
-print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
-"""
+TINY = "synthetic:small:0.01"
 
 
 def checksum(sources, targets) -> int:
@@ -38,17 +30,20 @@ def checksum(sources, targets) -> int:
     ],
 )
 def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
-    write_tables(tmp_path, num_nodes, num_edges)
+    script.write_tables(tmp_path, num_nodes, num_edges)
     out = tmp_path / "graph"
-    arguments = command(tmp_path, out, memory)
-    program = PEAK.format(arguments=arguments)
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    report, peak = ended.stdout.splitlines()
-    assert int(peak) * 1024 < most
-    found = json.loads(report)
+    ended = script.measure(script.COMMAND, *script.import_command(tmp_path, out, memory))
+    assert ended.resident < most
+    found = json.loads(ended.output)
     assert (found["edge_rows"], found["edges"], found["nodes"]) == (num_edges, num_edges, num_nodes)
+    compare_with_arithmetic(out, found)
+    needs_what_is_planned(out)
+
+
+def compare_with_arithmetic(out: Path, found: dict) -> None:
+    """Every degree, a checksum of all edges, ids and labels, computed without the tables."""
     graph = load(out)
+    num_nodes, num_edges = graph.num_nodes, graph.num_edges
     degree, expected, loops = np.zeros(num_nodes, np.int64), 0, 0
     for sources, targets in edges(num_nodes, num_edges):
         degree += np.bincount(targets, minlength=num_nodes)
@@ -65,3 +60,20 @@ def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
     assert got == expected
     assert graph.node_names[0] == f"user-{num_nodes - 1:014d}"
     assert graph.y[:3].tolist() == [0, 1, 2]
+
+
+def needs_what_is_planned(out: Path) -> None:
+    """Up to its first step a training takes at most 1.5 times the memory of its plan.
+
+    What it takes on a graph of a few nodes is that of Python and torch.
+    """
+    itself, taken = (
+        script.measure(
+            script.FIRST_STEP, "train", "-q", "--out", str(out.parent / f"run{number}"),
+            *script.as_options(script.train_settings(graph, hidden=32)),
+        ).resident
+        for number, graph in enumerate((TINY, out))
+    )  # fmt: skip
+    plan = foresee(Run.make(**script.train_settings(out, hidden=32)), torch.device("cpu"))
+    planned = script.until_first_step(plan)
+    assert 0.5 * planned < taken - itself < 1.5 * planned
