@@ -10,17 +10,15 @@ from graphfm.data.graph.labels import labelled
 from graphfm.metrics.names import CLASSES, REGRESSION
 
 SHOWN_CLASSES = 5
-OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes", "homophily")
-OF_NODES = (
-    "degree_mean", "degree_median", "degree_max", "splits", "unlabelled", "class_shares", "targets",
-)  # fmt: skip
+OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes")
+OF_DEGREES = ("degree_mean", "degree_median", "degree_max")
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
 
 
 def summarize(graph: Graph) -> dict[str, Any]:
     """Return sizes, degrees, irregularities, homophily, class shares and splits of a graph."""
-    edges = _kept(graph, "edge_summary", OF_EDGES) or _edges(graph)
-    nodes = _kept(graph, "node_summary", OF_NODES) or node_summary(graph)
+    edges = _known_edges(graph) or _edges(graph)
+    nodes = _known_nodes(graph) or node_summary(graph)
     shares = nodes["class_shares"]
     return {
         "nodes": graph.num_nodes,
@@ -29,37 +27,49 @@ def summarize(graph: Graph) -> dict[str, Any]:
         "classes": graph.num_classes,
         "multi_label": graph.multi_label,
         "task": graph.task,
-        **{key: edges[key] for key in OF_EDGES[:-1]},
-        **{key: nodes[key] for key in OF_NODES[:3]},
+        **{key: edges[key] for key in OF_EDGES},
+        **{key: nodes[key] for key in OF_DEGREES},
         "homophily": edges["homophily"],
         "splits": nodes["splits"],
         "unlabelled": nodes["unlabelled"],
         "largest_classes": [(name, share) for name, _, share in shares[:SHOWN_CLASSES]],
         "class_counts": {name: count for name, count, _ in shares},
-        "targets": nodes["targets"],
+        "targets": targets(graph),
         "label_warning": label_warning(graph, shares),
         "graph_bytes": graph.num_bytes,
     }
 
 
-def _kept(graph: Graph, name: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
-    """What a folder keeps of its graph, so that nobody has to read it all; None if damaged."""
-    kept = graph.meta.get(name)
-    return kept if isinstance(kept, dict) and all(key in kept for key in keys) else None
-
-
 def node_summary(graph: Graph) -> dict[str, Any]:
     """What there is to say of degrees, splits and labels, as JSON values."""
-    n, degree = graph.num_nodes, graph.degree
+    degree = graph.degree
     return {
-        "degree_mean": graph.num_edges / n,
+        "degree_mean": graph.num_edges / graph.num_nodes,
         "degree_median": int(degree.median()),
         "degree_max": int(degree.max()),
         "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
-        "unlabelled": n - int(labelled(graph.y).sum()),
+        "unlabelled": graph.num_nodes - int(labelled(graph.y).sum()),
         "class_shares": class_shares(graph),
-        "targets": targets(graph),
     }
+
+
+def _known_edges(graph: Graph) -> dict[str, Any] | None:
+    """What a folder keeps of its edges, so that nobody has to read them all; None if damaged."""
+    kept = graph.meta.get("edge_summary")
+    fits = isinstance(kept, dict) and all(key in kept for key in (*OF_EDGES, "homophily"))
+    return kept if fits else None
+
+
+def _known_nodes(graph: Graph) -> dict[str, Any] | None:
+    """What a folder keeps of its nodes, likewise."""
+    kept: Any = graph.meta.get("node_summary")
+    try:
+        shares = [(str(name), int(n), float(share)) for name, n, share in kept["class_shares"]]
+        splits = {split: int(kept["splits"][split]) for split in SPLITS}
+        numbers = {key: kept[key] for key in (*OF_DEGREES, "unlabelled")}
+    except (TypeError, KeyError, ValueError):
+        return None
+    return {**numbers, "splits": splits, "class_shares": shares}
 
 
 def _edges(graph: Graph) -> dict[str, Any]:
