@@ -198,9 +198,8 @@ def targets_first(
 
     `read` [n] may already mark the neighbours; it is overwritten.
     """
-    if n > 64 * (
-        dst_ids.numel() + neighbor_ids.numel()
-    ):  # sorting few ids is cheaper than a pass over all nodes
+    # Sorting few ids is cheaper than a pass over all nodes, and touches less memory.
+    if n > 16 * (dst_ids.numel() + neighbor_ids.numel()):
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
         src_ids, position = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()
