@@ -1,6 +1,6 @@
 """A graph of one's own, from tables to a first step: time and memory of each command.
 
-python benchmarks/own_graph.py                                # 100 million edges: 6 GB of disk
+python benchmarks/own_graph.py                                # 100 million edges: 4 GB of disk
 python benchmarks/own_graph.py --edges 5000000 --nodes 500000
 python benchmarks/own_graph.py --whole                        # also an epoch, evaluate, predict
 
