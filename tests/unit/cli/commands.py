@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -42,9 +41,6 @@ def graphfm(*arguments) -> Ended:
             main()
     finally:
         sys.argv = before
-        logging.getLogger("graphfm").setLevel(
-            logging.NOTSET
-        )  # which a command sets for its process
     return Ended(end.value.code, out.getvalue(), err.getvalue())
 
 
