@@ -40,7 +40,7 @@ class MemoryPlan:
 
     device: str
     graph: int
-    indices: int = 0  # degrees and other numbers per node, and the order of the training nodes
+    indices: int  # degrees and other numbers per node, and the order of the training nodes
     features: int  # hops or first aggregates, without the graph's own features
     histories: int
     weights: int  # with their gradients and Adam's state

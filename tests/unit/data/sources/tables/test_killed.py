@@ -36,7 +36,7 @@ MOMENTS = (
 )  # fmt: skip
 # One process loads the program once; for each moment a child of its own sends itself the signal.
 PROGRAM = """
-import importlib, json, os, shutil, sys
+import importlib, json, os, sys
 from pathlib import Path
 from graphfm.cli import entry
 import graphfm.cli.import_tables, duckdb
