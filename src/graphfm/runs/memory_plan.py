@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # it imports this module
 
 PER_EDGE = 28  # bytes of an edge in a step: CSR and its transpose
 PER_EDGE_ONE_WAY = 16  # bytes of an edge without gradients
+PER_NODE = 16  # bytes of a node: its degree, factors of the matrix, its position in a batch
+PER_SEED = 24  # bytes of a training node: its id, an epoch's order, and the ids in that order
 WHOLE_GRAPH = ("refresh_histories", "staleness_every")  # settings that process all nodes at once
 MARGIN = 2.0  # factor by which an estimate may be too high
 
@@ -39,6 +41,7 @@ class MemoryPlan:
 
     device: str
     graph: int
+    indices: int  # degrees and other numbers per node, and the order of the training nodes
     features: int  # hops or first aggregates, without the graph's own features
     histories: int
     weights: int  # with their gradients and Adam's state
@@ -55,12 +58,14 @@ class MemoryPlan:
     @property
     def needed(self) -> int:
         """Bytes needed beside the graph: what stays, and the larger of step and evaluation."""
-        return self.features + self.histories + self.weights + max(self.step, self.evaluation)
+        stays = self.indices + self.features + self.histories + self.weights
+        return stays + max(self.step, self.evaluation)
 
     def __str__(self) -> str:
         parts = {
-            "graph": self.graph, "features": self.features, "histories": self.histories,
-            "weights": self.weights, "a step": self.step, "evaluation": self.evaluation,
+            "graph": self.graph, "indices": self.indices, "features": self.features,
+            "histories": self.histories, "weights": self.weights, "a step": self.step,
+            "evaluation": self.evaluation,
         }  # fmt: skip
         listed = ", ".join(f"{name} {size(value)}" for name, value in parts.items() if value)
         free = f"{size(self.available)} free beside the graph"
@@ -139,6 +144,7 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
     return MemoryPlan(
         device=device.type,
         graph=graph.num_bytes,
+        indices=_index_bytes(method, graph),
         features=_feature_bytes(backbone, step, graph),
         histories=_history_bytes(step, graph),
         weights=4 * 4 * number + learned,
@@ -147,6 +153,11 @@ def plan_for(run: Run, graph: GraphSize, device: torch.device) -> MemoryPlan:
         free=_free(device),
         still_to_come=graph.still_to_come,
     )
+
+
+def _index_bytes(method: Method, graph: GraphSize) -> int:
+    seeds = graph.num_train if method.sampler.starts_at_training_nodes else 0
+    return PER_NODE * graph.num_nodes + PER_SEED * seeds
 
 
 def _feature_bytes(backbone: Backbone, step: StepPlan, graph: GraphSize) -> int:

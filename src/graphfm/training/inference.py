@@ -75,8 +75,11 @@ class LayerwiseInference:
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
         for start, end in self.ranges:
-            block = self.adjacency.block(torch.arange(start, end, device=device))
-            table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
+            if layer.sums:
+                table.rows[start:end] = self.adjacency.product(start, end, x)
+            else:
+                block = self.adjacency.block(torch.arange(start, end, device=device))
+                table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
             # In parts, because a table may fill the device.
             finite &= table.rows[start:end].isfinite().all()
         if x.dtype == torch.float16 and not bool(finite):
