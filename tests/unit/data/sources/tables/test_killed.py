@@ -29,10 +29,10 @@ SIGNS = (
 MOMENTS = (
     ("tables.database:Database.run", 3), ("tables.database:Database.run", 12),
     ("tables.edges:_write", 0), ("tables.importer:write_ids", 0),
-    ("tables.encodings:Features.rows", 0), ("tables.labels:_by_shares", 0),
+    ("tables.encodings:Features._rows", 0), ("tables.labels:_by_shares", 0),
     ("edge_sort:_deal", 0), ("edge_sort:_write_sorted", 0),
-    ("tables.importer:write_record", 0), ("tables.importer:edge_summary", 0),
-    ("tables.importer:extend_record", 0),
+    ("folder_writer:write_record", 0), ("folder_writer:edge_summary", 0),
+    ("folder_writer:extend_record", 0),
 )  # fmt: skip
 # One process loads the program once; for each moment a child of its own sends itself the signal.
 PROGRAM = """
