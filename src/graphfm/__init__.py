@@ -8,24 +8,28 @@ from graphfm.errors import InputError
 from graphfm.version import VERSION
 
 if TYPE_CHECKING:
-    from graphfm.api import Result, compare, load_model, resume, train
+    from graphfm.api import Result, check_model, load_model, resume, train
+    from graphfm.comparing import compare
     from graphfm.data.datasets import join, load
     from graphfm.data.graph import Graph
     from graphfm.data.synthetic import synthetic
     from graphfm.methods import Method
     from graphfm.runs.model import Model
     from graphfm.runs.run import Run
+    from graphfm.training.callbacks import Callback
     from graphfm.tuning import tune
 
 __version__ = VERSION
 
 __all__ = [
+    "Callback",
     "Graph",
     "InputError",
     "Method",
     "Model",
     "Result",
     "Run",
+    "check_model",
     "compare",
     "join",
     "load",
@@ -38,12 +42,14 @@ __all__ = [
 
 # Loaded when they are first used, because they load torch: `graphfm --help` does without.
 _PLACES = {
+    "Callback": "training.callbacks",
     "Graph": "data.graph",
     "Method": "methods",
     "Model": "runs.model",
     "Result": "api",
     "Run": "runs.run",
-    "compare": "api",
+    "check_model": "api",
+    "compare": "comparing",
     "join": "data.datasets",
     "load": "data.datasets",
     "load_model": "api",

@@ -21,6 +21,8 @@ class GraphLayer(nn.Module, ABC):
     # `update` can read aggregate and own row from one joined tensor (`Targets.joined`).
     joins: ClassVar[bool] = False
     reads_features: bool = False  # its input rows are raw features, which never change
+    can_repeat: bool = True  # `aggregate` may be called again, with other rows
+    can_update: ClassVar[bool] = True  # `update` may be called apart from a pass
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ def python_blocks(name: str) -> list[str]:
     "name",
     [
         "README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md", "docs/your-question.md",
-        "docs/your-graph.md",
+        "docs/your-graph.md", "docs/pyg.md",
     ],
 )  # fmt: skip
 def test_python_examples_run(name, tmp_path, monkeypatch):

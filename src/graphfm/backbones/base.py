@@ -1,6 +1,7 @@
 """A backbone is encode -> graph layers -> decode."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -9,14 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
+from graphfm.backbones.input_rows import InputRows
 from graphfm.batch import Batch, Rows
-from graphfm.data.graph import Graph
+from graphfm.data.graph import CARRIED, Graph
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.layer_step import ForwardPass
+from graphfm.estimators.layer_step import ForwardPass, LayerStep
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
+from graphfm.norm import without_noise
 from graphfm.options import Setting
 
 Layers = Annotated[
@@ -83,10 +86,13 @@ class Backbone(nn.Module):
     reads_h0: ClassVar[bool] = False  # some layer reads the encoder's output
     joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
     hop_width: int = 0  # numbers per node that `features` computes; 0 if it returns `graph.x`
+    capturable: ClassVar[bool] = True  # a step may be replayed as a CUDA graph
+    infers_itself: ClassVar[bool] = False  # `infer` replaces inference layer by layer
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
         self.encode, self.decode = encode, decode
+        self.node_rows: InputRows | None = None  # makes its input; None: it reads the features
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         if layers:
             layers[0].reads_features = isinstance(encode, nn.Identity)
@@ -99,12 +105,55 @@ class Backbone(nn.Module):
         """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
+    def read_through(self, node_rows: InputRows) -> None:
+        """Read the rows that `node_rows` makes of a graph, instead of its features."""
+        self.node_rows = node_rows
+        if self.learned_rows is not None:
+            for layer in self.layers:
+                layer.reads_features = False
+
+    @property
+    def learned_rows(self) -> Tensor | None:
+        """[num_nodes, width] rows of its input that are trained with it; None without any."""
+        return None if self.node_rows is None else self.node_rows.rows
+
+    def input_rows(self, graph: Graph) -> Tensor:
+        """`features` of the graph, or of the rows that `node_rows` makes of it."""
+        return self.features(
+            graph if self.node_rows is None else graph.with_x(self.node_rows(graph))
+        )
+
     @property
     def begins_linear(self) -> bool:
-        """True if the first aggregate is a linear map of the features that never changes."""
+        """True if the first aggregate is a linear map of input rows that never change."""
         if not self.layers or not isinstance(self.encode, nn.Identity):
             return False
+        if self.learned_rows is not None:
+            return False
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
+
+    @property
+    def depths(self) -> Sequence[int]:
+        """For each layer the number of the block whose edges it reads, input first."""
+        return range(len(self.layers))
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks a batch has: how far away the nodes are that an output depends on."""
+        return len(self.layers)
+
+    @property
+    def is_noisy(self) -> bool:
+        """True if values are dropped at random in training."""
+        return any(isinstance(part, nn.Dropout) and part.p > 0 for part in self.modules())
+
+    def without_noise(self) -> AbstractContextManager[None]:
+        """Switch dropout off; batch norms use the batch's statistics without learning from them."""
+        return without_noise(self)
+
+    def unread_data(self, graph: Graph) -> Sequence[str]:
+        """The data of the graph's edges that the network does not read, by name."""
+        return CARRIED
 
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""
@@ -137,6 +186,27 @@ class Backbone(nn.Module):
         rows = self.walk(first, partial(estimator.output, batch.blocks, first, forward))
         out: Tensor = self.decode(self.joined(rows) if self.joins_layers else rows[0])
         return out
+
+    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+        """Exact outputs of all nodes, or the rows that a later layer reads, in its own way."""
+        raise AssertionError(f"{type(self).__name__} is computed layer by layer")
+
+    def whole_pass(
+        self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]
+    ) -> Tensor:
+        """Compute every layer of the whole graph; returns the rows that `decode` reads.
+
+        `see` is told each layer's step, aggregate and output.
+        """
+        block, first = adjacency.full_block(), self.encode(x.float())
+
+        def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
+            agg = layer.aggregate(h, block)
+            out = layer.update(agg, block.targets(h, first))
+            see(LayerStep(depth, layer, block, h, first, ForwardPass()), agg, out)
+            return out
+
+        return self.joined(self.walk(first, output))
 
     def joined(self, rows: Sequence[Tensor]) -> Tensor:
         """What `decode` reads: the last rows, joined with those of all layers if it reads them."""

@@ -6,7 +6,7 @@ import typer
 
 from graphfm.cli.output import Json, print_json, print_rows
 from graphfm.cli.shared_options import completion
-from graphfm.data.datasets import DATASETS, load
+from graphfm.data.datasets import DATASETS, is_folder, known_size, load
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
 from graphfm.data.graph.summary import summarize, target_in_words
@@ -28,7 +28,9 @@ def info(
 ) -> None:
     """Describe a graph: size, degrees, homophily, classes, splits, and the memory of a training."""
     graph = load(dataset)
-    record = {"dataset": dataset, **summarize(graph), "training_bytes": _training_bytes(graph)}
+    known = known_size(dataset, graph.device) if is_folder(dataset) else None
+    training = _training_bytes(graph, known)
+    record = {"dataset": dataset, **summarize(graph), "training_bytes": training}
     if json:
         print_json(record)
         return
@@ -37,11 +39,11 @@ def info(
         typer.echo(f"warning: {record['label_warning']}")
 
 
-def _training_bytes(graph: Graph) -> dict[str, int] | None:
+def _training_bytes(graph: Graph, known: GraphSize | None) -> dict[str, int] | None:
     """Memory that the plan gives for SAGE beside the graph, by method; None without labels."""
     if not graph.num_classes:
         return None
-    size_of_graph = GraphSize.of(graph)
+    size_of_graph = known or GraphSize.of(graph)
     plans = {m: plan_for(Run.make(method=m), size_of_graph, graph.device) for m in PLANNED}
     return {method: plan.needed for method, plan in plans.items()}
 

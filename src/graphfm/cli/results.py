@@ -10,7 +10,9 @@ from torch import Tensor
 
 from graphfm.api import IN_MEMORY
 from graphfm.cli.output import Json, print_json, say
+from graphfm.cli.own_model import network_of_run
 from graphfm.cli.shared_options import Device, option
+from graphfm.cli.shared_options import Model as OwnModel
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.data.sources.tables.joining import join_tables
@@ -84,6 +86,7 @@ def predict(
     top: Top = None,
     probabilities: Probabilities = False,
     backbone: Backbone = None,
+    model: OwnModel = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -98,7 +101,7 @@ def predict(
     if ending_of(out) == NPY and top is not None:
         raise InputError("an .npy file holds all probabilities; leave out --top, or write a table")
     new = New(add_nodes or [], add_edges or [])
-    chosen = choose(run, dataset, backbone, device, nodes, id, new)
+    chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
     table = PredictionTable(
         graph=chosen.graph, ids=chosen.ids, model=chosen.model, top=top, every=probabilities
     )
@@ -118,6 +121,7 @@ def embed(
     add_nodes: AddNodes = None,
     add_edges: AddEdges = None,
     backbone: Backbone = None,
+    model: OwnModel = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -128,11 +132,14 @@ def embed(
     """
     ending_of(out)  # refuses a wrong one before the graph is read
     new = New(add_nodes or [], add_edges or [])
-    chosen = choose(run, dataset, backbone, device, nodes, id, new)
+    chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
     rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids)
     table = EmbeddingTable(graph=chosen.graph, ids=chosen.ids)
     write_results(out, rows, chosen.num_rows, table.columns, EXACT)
     _tell(chosen, run, out, "embeddings", json)
+
+
+OwnNetwork = tuple[str | None, str | None]
 
 
 class Chosen(NamedTuple):
@@ -156,7 +163,7 @@ class New(NamedTuple):
 
 
 def choose(
-    run: Path, dataset: str | None, backbone: str | None, device: str,
+    run: Path, dataset: str | None, own: OwnNetwork, device: str,
     nodes: str | None, id: str | None, new: New,
 ) -> Chosen:  # fmt: skip
     """Load a run and its graph, and find the nodes that rows are to be written of."""
@@ -164,7 +171,7 @@ def choose(
         raise InputError("--add-edges joins new nodes to the graph; give --add-nodes too")
     if id is not None and nodes is None:
         raise InputError("--id names a column of the table of --nodes; give --nodes too")
-    name, graph, model = load_run(run, dataset, backbone, device)
+    name, graph, model = load_run(run, dataset, own, device)
     ids = None
     if new.nodes:
         old, graph = graph.num_nodes, join_tables(graph, new.nodes, new.edges)
@@ -175,11 +182,14 @@ def choose(
 
 
 def load_run(
-    run: Path, dataset: str | None, backbone: str | None, device: str
+    run: Path, dataset: str | None, own: OwnNetwork, device: str
 ) -> tuple[str, Graph, Model]:
-    """The name of the graph, the graph and the model of a run."""
-    with importable(os.getcwd() if backbone is not None else None):
-        settings, model, trained_on = read_run(run, backbone=backbone)
+    """The name of the graph, the graph and the model of a run.
+
+    `own` are the names of a backbone and of a model of the user's own, if they are given again.
+    """
+    with importable(None if own == (None, None) else os.getcwd()):
+        settings, model, trained_on = read_run(run, backbone=network_of_run(run, *own))
     if dataset is None and settings.dataset == IN_MEMORY:
         raise InputError(f"{run} was trained on a graph in memory; save it and give --dataset FILE")
     graph = load(dataset or trained_on.get("path") or settings.dataset, device=pick_device(device))

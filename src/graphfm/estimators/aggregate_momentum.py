@@ -82,7 +82,10 @@ class AggregateMomentum(Estimator):
         return tables | {
             f"inputs.{d}": TableSpec(width=layers[d].in_width, unwritten=NEVER_SEEN)
             for d in range(first, len(layers))
-            if self.correct_lag and betas[d] < 1 and not layers[d].reads_features
+            if self.correct_lag
+            and betas[d] < 1
+            and layers[d].can_repeat
+            and not layers[d].reads_features
         }
 
     def prepare(self, setup: Setup) -> None:

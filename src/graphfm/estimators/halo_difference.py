@@ -34,6 +34,7 @@ class HaloDifference(Estimator):
     views: ClassVar[frozenset[str]] = frozenset({"from_halo"})
     keeps_history: ClassVar[bool] = True
     records_first = True
+    computes_halo: ClassVar[bool] = True
     capturable: ClassVar[bool] = True
     compensate: bool = False
     exact_first_hop: bool = True
@@ -49,7 +50,7 @@ class HaloDifference(Estimator):
         tables = {f"known.{d}": TableSpec(width=layers[d].in_width) for d in depths}
         tables |= {f"aggregate.{d}": TableSpec(width=layers[d].agg_width) for d in depths}
         # A step writes the rows that it computes for its halo into these.
-        for width in sorted({layer.in_width for layer in layers[1:]}):
+        for width in sorted({layer.in_width for layer in layers[1:] if layer.sums}):
             tables[f"current.{width}"] = TableSpec(width=width, exact=True, scratch=True)
         return tables | (Compensation.declare(layers) if self.compensate else {})
 
@@ -69,7 +70,8 @@ class HaloDifference(Estimator):
         self.sums = {d: tables[f"aggregate.{d}"] for d in depths}
         if setup.first_hop is not None:
             self.sums[0] = setup.first_hop  # exact, and never written
-        self.current = {la.in_width: tables[f"current.{la.in_width}"] for la in layers[1:]}
+        widths = {layer.in_width for layer in layers[1:] if layer.sums}
+        self.current = {width: tables[f"current.{width}"] for width in widths}
         self.compensation = Compensation(tables) if self.compensate else None
 
     def sources(self, step: LayerStep) -> Tensor:
@@ -102,7 +104,9 @@ class HaloDifference(Estimator):
 
     def _table(self, layer: GraphLayer, block: Block) -> Tensor | None:
         """The table for the layer's input rows of all nodes, if a sum can read them there."""
-        return None if self.compensate else table_of(self.current[layer.in_width], layer, block)
+        if self.compensate or not layer.sums:
+            return None
+        return table_of(self.current[layer.in_width], layer, block)
 
     def _own(self, depth: int, block: Block, part: slice) -> Tensor:
         """Input rows of the layer below for a part of the halo."""
@@ -153,7 +157,9 @@ class HaloDifference(Estimator):
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
-        rows, h = {}, h0
+        rows, h = dict[int, Tensor](), h0
+        if not all(layer.can_update for layer in self.layers):
+            return rows
         for depth in range(len(self.layers) - 1):
             rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree))
         return rows

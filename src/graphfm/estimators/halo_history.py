@@ -97,11 +97,12 @@ class HaloHistory(Estimator):
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
-        if rows and self.first_hop is not None and self.first_layer is not None:
+        first = self.first_layer
+        if rows and self.first_hop is not None and first is not None and first.can_update:
             # The first layer's rows are computed, not read from the history.
-            with torch.no_grad(), frozen_statistics(self.first_layer):
+            with torch.no_grad(), frozen_statistics(first):
                 targets = Targets(h0, h0, degree)
-                rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
+                rows[0] = first.update(self.first_hop.pull(ids), targets)
         return rows
 
     def sources(self, step: LayerStep) -> Tensor:
@@ -156,6 +157,20 @@ class HaloHistory(Estimator):
             return step.h[block.num_dst :][part].detach()
         return self.histories[step.depth - 1].pull(block.halo_ids[part])
 
+    @property
+    def moves_halo(self) -> bool:
+        """True if a batch updates rows of its halo."""
+        return max(self.betas) > 0
+
+    @torch.no_grad()
+    def move_halo(self, depth: int, block: Block, rows: Tensor) -> None:
+        """Blend the halo's rows with what a network has made of their in-batch neighbours."""
+        if self.betas[depth] > 0 and block.from_halo is not None:
+            assert block.from_halo.seen is not None
+            seen = block.from_halo.seen > self.threshold
+            share = self._shares(depth, block.halo_ids, seen)
+            self.histories[depth].blend(block.halo_ids, rows, share)
+
     def written_ids(self, depth: int, block: Block) -> Tensor:
         if depth == 0 and self.first_hop is not None:
             return block.src_ids
@@ -174,12 +189,12 @@ class HaloHistory(Estimator):
             affine is not None and step.layer.sums
         ):  # multiply first: the batch has fewer rows than the halo
             rows = affine.product(step.h[: step.block.num_dst])
-            history.spread(rows, view, Blend(affine, self._factor(view), share))
+            history.spread(rows, view, Blend(affine, self.factor(view), share))
             return
         residual = self.partial != "released"
         for part, chunk in halo_chunks(view):
             own = self._halo_rows(step, part)
-            agg = self._partial(step, chunk, own, self._factor(chunk))
+            agg = self._partial(step, chunk, own, self.factor(chunk))
             with step.layer.with_residual(residual):
                 out = self._update(step, part, chunk, own, agg)
             history.blend(ids[part], out, share[part])
@@ -191,7 +206,8 @@ class HaloHistory(Estimator):
         self.written[depth].push(ids, (written | seen).float().unsqueeze(1))
         return torch.where(seen, torch.where(whole, 1.0, self.betas[depth]), 0.0)
 
-    def _factor(self, view: Block) -> Tensor | None:
+    def factor(self, view: Block) -> Tensor | None:
+        """By how much the sum over a halo node's in-batch neighbours is scaled up; None: not."""
         return _whole_by_part(view) if self.rescales else None
 
     def halo_aggregate(self, step: LayerStep) -> Tensor:

@@ -20,6 +20,7 @@ from typing import Any
 from graphfm.errors import InputError, did_you_mean
 from graphfm.files import check_file
 from graphfm.options import Option
+from graphfm.runs.named import MODEL
 from graphfm.runs.options import METHOD, NETWORK, TRAINING, train_options
 from graphfm.runs.run import Run
 from graphfm.runs.toml_text import to_toml
@@ -100,11 +101,16 @@ def run_as_toml(run: Run) -> str:
     """A settled run as a file that `graphfm train --config` reads back to the same run."""
     parts = {
         "data": {"dataset": run.dataset},
-        "network": {"backbone": run.backbone, **run.backbone_settings},
+        "network": {"backbone": run.backbone, **_network_settings(run)},
         "method": {"method": run.method, **run.method_settings},
         "training": {"device": run.device, **asdict(run.training)},
     }
     return _as_toml({}, parts)
+
+
+def _network_settings(run: Run) -> Mapping[str, Any]:
+    """The settings that a file can hold: the arguments of a model are given with it again."""
+    return {} if run.named_backbone.is_model else run.backbone_settings
 
 
 def comparison_as_toml(
@@ -137,14 +143,17 @@ def _as_toml(top: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) ->
         kept[table] = {}
         for name, value in values.items():
             if _names_code(name, value):
-                own.append(f"# A file names no code; give it again: --{name} {value}\n")
+                given = f"--{name} {value}"
+                if str(value).startswith(MODEL):
+                    given = f"--model {str(value).removeprefix(MODEL)}, and its --model-option"
+                own.append(f"# A file names no code; give it again: {given}\n")
             else:
                 kept[table][name] = AUTO if value is None else value
     return "".join(own) + to_toml(top, kept)
 
 
 def _names_code(name: str, value: Any) -> bool:
-    return name in CODE and ":" in str(value)
+    return name in CODE and (":" in str(value) or str(value).startswith(MODEL))
 
 
 def _read(path: Path) -> dict[str, Any]:

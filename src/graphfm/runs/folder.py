@@ -24,6 +24,7 @@ from graphfm.checkpointing.schedule import Interval
 from graphfm.checkpointing.store import CheckpointStore, separate
 from graphfm.data.datasets import path_of
 from graphfm.data.graph import Graph
+from graphfm.data.graph.edge_columns import edge_columns
 from graphfm.errors import InputError
 from graphfm.files import (
     UNFINISHED,
@@ -42,8 +43,6 @@ from graphfm.training.question import Question
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
 )  # fmt: skip
-
-
 log = logging.getLogger("graphfm")
 
 
@@ -203,6 +202,7 @@ def _cannot_write(
 
 
 def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
+    certificate = getattr(run.named_backbone.code, "certificate", None)
     return {
         "run": run.to_json(),
         **{f"{what}_digest": digest for what, digest in run.digests().items()},
@@ -213,9 +213,11 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "num_classes": graph.num_classes,
             "multi_label": graph.multi_label,
             "class_names": None if graph.class_names is None else list(graph.class_names),
+            **({} if certificate is None else {"edge_data": edge_columns(graph)}),
             "fingerprint": graph.fingerprint,
             "path": None if (path := path_of(run.dataset)) is None else str(path),
         },
+        **({} if certificate is None else {"model": certificate.to_json()}),
         "question": Question.of(graph, run.training).to_json(),
         "checkpoint_every": str(interval),
         "versions": versions(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphfm.backbones.base import Backbone
 from graphfm.backbones.ending import Ending, embedding, outputs
@@ -60,6 +60,12 @@ class Model:
         if self.center is not None:
             return REGRESSION
         return LABELS if self.multi_label else CLASSES
+
+    @property
+    def module(self) -> nn.Module:
+        """The network itself: the user's own module, if it was trained as a model."""
+        own = getattr(self.backbone, "net", None)
+        return own if isinstance(own, nn.Module) else self.backbone
 
     def predict(self, graph: Graph, nodes: Nodes = None) -> Tensor:
         """[num_nodes, num_classes] exact probabilities, on the graph's device.

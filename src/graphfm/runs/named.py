@@ -10,20 +10,24 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
+from torch import nn
+
 from graphfm.backbones import BACKBONES
 from graphfm.backbones.base import Backbone, DepthSettings
 from graphfm.errors import InputError, did_you_mean
 from graphfm.method_forms import declared
 from graphfm.methods import METHODS, Method
 from graphfm.options import Option, options_in
-from graphfm.runs.own_code import digest_of, directions_to, follow, import_place, is_place, place_of
+from graphfm.runs.own_code import digest_of, import_place, is_place, place_of
 
 RESERVED = {
-    "graph", "dataset", "method", "backbone", "device", "out", "callbacks", "checkpoint_every",
+    "graph", "dataset", "method", "backbone", "model", "model_option", "model_options", "call",
+    "device", "out", "callbacks", "checkpoint_every",
     "json", "recipe", "resume", "explain", "quiet", "verbose", "help", "methods", "seeds", "own",
     "sweep", "settings_of", "budget_epochs", "budget_seconds", "minutes", "trials", "jobs",
 }  # fmt: skip
 OBJECT = "Method("  # how the name of a method begins that was given as an object
+MODEL = "model="  # how the name of a backbone begins that is a model of the user's own
 
 
 class NotTheSame(InputError):  # noqa: N818
@@ -44,13 +48,21 @@ class Named:
     @property
     def is_own(self) -> bool:
         """True for code that is not part of this package."""
-        return ":" in self.name or self.name.startswith(OBJECT)
+        return ":" in self.name or self.name.startswith((OBJECT, MODEL))
+
+    @property
+    def is_model(self) -> bool:
+        """True for a network of PyG that the user brings."""
+        return self.name.startswith(MODEL)
 
     @cached_property
     def digest(self) -> str | None:
         """A hash of the user's own code as it is at the start; None for ours."""
         if self.code is None or not self.is_own:
             return None
+        if self.is_model:
+            given = self.code.model
+            return digest_of([type(given) if isinstance(given, nn.Module) else given])
         if not isinstance(self.code, Method):
             return digest_of([self.code])
         kinds = [type(part) for part in (self.code.sampler, self.code.estimator)]
@@ -130,8 +142,10 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
     return named
 
 
-def _completed(recorded: Mapping[str, Any], parts: Method) -> dict[str, Any]:
+def _completed(recorded: Mapping[str, Any], parts: Any) -> Mapping[str, Any]:
     """A record of a method object, with the defaults of settings that its version lacked."""
+    if not isinstance(parts, Method):
+        return recorded
 
     def whole(part: Any, record: Mapping[str, Any]) -> dict[str, Any]:
         known = fields(part) if is_dataclass(part) else ()
@@ -163,36 +177,13 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
             f"the run was made with a method object, {name}; give an equal one again, in Python: "
             "resume(path, method=...)"
         )
+    if name.startswith(MODEL):
+        what, name = "model", name.removeprefix(MODEL)
     option = f"add --{what} {name}, or " if is_place(name) else ""
     raise InputError(
         f"the run was made with {what} {name}, which is code of your own and runs only where you "
         f"name it; {option}in Python give {what}={name.rpartition(':')[2]}"
     )
-
-
-def carried(method: Named, backbone: Named) -> dict[str, Any]:
-    """What a child process needs to find the user's own code."""
-    found = dict[str, Any]()
-    if isinstance(method.code, Method):
-        parts = (method.code.sampler, method.code.estimator)
-        found["parts"] = [directions_to(type(part)) for part in parts]
-    elif method.is_own:
-        found["method"] = directions_to(method.code)
-    if backbone.is_own:
-        found["backbone"] = directions_to(backbone.code)
-    return found
-
-
-def unpacked(carried: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's own `method` and `backbone` in a child, from what the parent process sent."""
-    own = [what for what in ("method", "backbone") if what in carried]
-    found = {what: follow(what, carried[what]) for what in own}
-    if "parts" in carried:
-        kinds = [follow("method", directions) for directions in carried["parts"]]
-        records = [run["method_settings"][part]["settings"] for part in ("sampler", "estimator")]
-        made = [kind(**as_tuples(record)) for kind, record in zip(kinds, records, strict=True)]
-        found["method"] = Method(*made)
-    return found
 
 
 def as_tuples(value: Any) -> Any:

@@ -113,7 +113,8 @@ class ClusterSampler(Sampler):
             block = self.adjacency.subgraph_block(dst_ids, *self.induced(dst_ids))
         else:
             block = self._with_halo(dst_ids, rng)
-        return Batch(block.src_ids, dst_ids, (block,) * self.num_layers, trains=trains)
+        blocks, weighs = (block,) * self.num_layers, self.edge_drop > 0
+        return Batch(block.src_ids, dst_ids, blocks, trains=trains, weighs=weighs)
 
     def _with_halo(self, dst_ids: Tensor, rng: torch.Generator) -> Block:
         block, drop = self.adjacency.block(dst_ids), self.edge_drop

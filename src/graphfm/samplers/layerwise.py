@@ -63,7 +63,7 @@ class LayerSampler(SeedSampler):
             else:
                 blocks.insert(0, self._block(src_ids, number, rng))
             src_ids = blocks[0].src_ids
-        return Batch(src_ids, seeds, tuple(blocks))
+        return Batch(src_ids, seeds, tuple(blocks), weighs=True)
 
     def _block(self, dst_ids: Tensor, number: int, rng: torch.Generator) -> Block:
         adjacency, graph = self.adjacency, self.adjacency.graph

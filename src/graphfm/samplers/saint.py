@@ -99,7 +99,7 @@ class SaintSampler(Sampler):
         edges = Edges(indptr.int(), col.int(), weight, seeds.numel())
         own = None if adjacency.self_weight is None else adjacency.self_weight[seeds]
         block = Block(seeds, edges, graph.degree[seeds].float(), own)
-        return Batch(seeds, seeds, (block,) * self.num_layers, self.loss_weight[seeds])
+        return Batch(seeds, seeds, (block,) * self.num_layers, self.loss_weight[seeds], weighs=True)
 
     def _draw(self, rng: torch.Generator) -> Tensor:
         """The nodes of one subgraph, ascending."""

@@ -172,4 +172,4 @@ def _first_rows(block: Block, number: int) -> Block:
     edges, end = block.edges, int(block.edges.indptr[number])
     kept = Edges(edges.indptr[: number + 1], edges.col[:end], edges.weight[:end], edges.num_src)
     own = None if block.self_weight is None else block.self_weight[:number]
-    return Block(block.src_ids, kept, block.degree[:number], own)
+    return Block(block.src_ids, kept, block.degree[:number], own, alone=block.alone)

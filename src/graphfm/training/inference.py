@@ -46,7 +46,7 @@ class LayerwiseInference:
     ) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
-        `x` is what `backbone.features` returns for the graph, for callers that have it already.
+        `x` is what `backbone.input_rows` returns for the graph, for callers that have it already.
         """
         number = self.adjacency.graph.num_nodes if ids is None else ids.numel()
         return gathered(self.parts(backbone, outputs(backbone), x, ids), number)
@@ -61,8 +61,8 @@ class LayerwiseInference:
     ) -> Iterator[Tensor]:
         """Yield outputs, or the rows of a layer, in the order of the nodes, one chunk at a time."""
         with evaluating(backbone):
-            x = backbone.features(self.adjacency.graph) if x is None else x
-            if len(self.ranges) > 1:
+            x = backbone.input_rows(self.adjacency.graph) if x is None else x
+            if len(self.ranges) > 1 and not backbone.infers_itself:
                 yield from self._in_chunks(backbone, ending, x, ids)
             else:
                 rows = self._at_once(backbone, ending, x)
@@ -75,8 +75,11 @@ class LayerwiseInference:
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
         for start, end in self.ranges:
-            block = self.adjacency.block(torch.arange(start, end, device=device))
-            table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
+            if layer.sums:
+                table.rows[start:end] = self.adjacency.product(start, end, x)
+            else:
+                block = self.adjacency.block(torch.arange(start, end, device=device))
+                table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
             # In parts, because a table may fill the device.
             finite &= table.rows[start:end].isfinite().all()
         if x.dtype == torch.float16 and not bool(finite):
@@ -89,6 +92,8 @@ class LayerwiseInference:
 
     def _at_once(self, backbone: Backbone, ending: Ending, x: Tensor) -> Tensor:
         """Compute every layer for all nodes together."""
+        if backbone.infers_itself:
+            return backbone.infer(self.adjacency, x, ending.num_layers, self.chunk_edges)
         block, known = self.adjacency.full_block(), self.first_hop
         first = backbone.encode(x.float())
 

@@ -3,27 +3,25 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial
+from functools import partial
 
 import torch
 
-from graphfm.data.graph import CARRIED, Graph
+from graphfm.backbones.base import Backbone
+from graphfm.backbones.input_rows import NONE
+from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
+from graphfm.training.input_settings import InputSettings
 from graphfm.training.question import Question
-from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
 log = logging.getLogger("graphfm")
 
 
-def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> None:
-    """Refuse a graph without features, labels or split, or one that does not fit the question."""
-    if graph.num_features == 0:
-        raise InputError(
-            "the graph has no features; give it x, or make some in Python with "
-            "graph.with_node_features('degree') (docs/formats.md says how)"
-        )
+def check_trainable(graph: Graph, settings: Training) -> Question:
+    """Refuse a graph that a training with these settings cannot use; return what it asks."""
+    _check_features(graph, settings)
     if graph.num_classes == 0:
         raise InputError(
             "the graph has no labels; give it y, the classes to learn (docs/formats.md says how)"
@@ -31,15 +29,25 @@ def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> N
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
-    if settings is not None:
-        Question.of(graph, settings)
-    if carried := tuple(name for name in CARRIED if getattr(graph, name) is not None):
-        _warn_carried(carried)
+    return Question.of(graph, settings)
 
 
-@cache  # a training may check its graph more than once
-def _warn_carried(names: tuple[str, ...]) -> None:
-    log.warning("the graph has %s, which no network reads", " and ".join(names))
+def _check_features(graph: Graph, settings: InputSettings) -> None:
+    if graph.num_features:
+        return
+    if settings.node_features == NONE:
+        raise InputError(
+            "the graph has no features; give it x, or set node_features (--node-features) to "
+            "degree, random or learned (docs/your-graph.md says what they are)"
+        )
+    if settings.standardize:
+        raise InputError("the graph has no features to standardise; leave out standardize")
+
+
+def warn_unread(graph: Graph, backbone: Backbone) -> None:
+    """Name the data of edges that a network does not read."""
+    if unread := [name for name in backbone.unread_data(graph) if getattr(graph, name) is not None]:
+        log.warning("the graph has %s, which the network does not read", " and ".join(unread))
 
 
 def check_capture(training: Training, device: torch.device) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphfm.batch import Batch
 from graphfm.estimators.base import Estimator
-from graphfm.layer import GraphLayer
+from graphfm.estimators.layer_step import LayerStep
 from graphfm.norm import evaluating
 
 if TYPE_CHECKING:  # the trainer imports this module
@@ -41,19 +41,16 @@ def staleness(trainer: Trainer) -> list[LayerStaleness]:
     with evaluating(backbone):
         first = backbone.encode(trainer.x.float())
         believed = estimator.believed(first, trainer.graph.degree.float())
-        block = trainer.infer.adjacency.full_block()
 
-        def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
-            agg = layer.aggregate(h, block)
-            out = layer.update(agg, block.targets(h, first))
+        def see(step: LayerStep, agg: Tensor, out: Tensor) -> None:
+            depth = step.depth
             if depth in believed:
-                exact = {"input": h, "aggregate": agg, "output": out}[estimator.history_of]
+                exact = {"input": step.h, "aggregate": agg, "output": out}[estimator.history_of]
                 kept = estimator.kept_ids(depth)
                 rows = slice(None) if kept is None else kept
                 found.append(compare(depth, exact[rows], believed[depth][rows]))
-            return out
 
-        backbone.walk(first, output)
+        backbone.whole_pass(trainer.x, trainer.infer.adjacency, see)
     return found
 
 
@@ -90,15 +87,18 @@ class AgeMeter:
         num_layers: int,
         num_nodes: int,
         device: torch.device | str = "cpu",
+        depths: Sequence[int] | None = None,
     ) -> None:
         self.estimator, self.step = estimator, 0
+        self.depths = range(num_layers) if depths is None else depths  # the block of each layer
         self.written = torch.zeros(num_layers, num_nodes, dtype=torch.int64, device=device)
 
     def saw(self, batch: Batch) -> None:
         """Count a step that was taken with this batch."""
         self.step += 1
-        for depth, block in enumerate(batch.blocks):
-            self.written[depth, self.estimator.written_ids(depth, block)] = self.step
+        for layer, depth in enumerate(self.depths):
+            written = self.estimator.written_ids(layer, batch.blocks[depth])
+            self.written[layer, written] = self.step
 
     def refreshed(self) -> None:
         """Mark every row as written by the latest step."""

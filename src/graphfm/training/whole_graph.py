@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from graphfm.estimators.layer_step import ForwardPass, LayerStep
-from graphfm.layer import GraphLayer
 from graphfm.metrics.scores import Metrics
 from graphfm.norm import evaluating
 
@@ -31,18 +29,9 @@ def refresh_histories(trainer: Trainer) -> Tensor:
 
     Returns the rows that the decoder reads.
     """
-    backbone, estimator, forward = trainer.backbone, trainer.method.estimator, ForwardPass()
-    block = trainer.infer.adjacency.full_block()
-
-    def output(depth: int, layer: GraphLayer, h: Tensor) -> Tensor:
-        agg = layer.aggregate(h, block)
-        out = layer.update(agg, block.targets(h, first))
-        estimator.record(LayerStep(depth, layer, block, h, first, forward), agg, out)
-        return out
-
+    backbone, estimator = trainer.backbone, trainer.method.estimator
     with trainer.executing(), evaluating(backbone):
-        first = encode_all(trainer)
-        rows = backbone.joined(backbone.walk(first, output))
+        rows = backbone.whole_pass(trainer.x, trainer.infer.adjacency, estimator.record)
     if trainer.ages is not None:
         trainer.ages.refreshed()
     return rows

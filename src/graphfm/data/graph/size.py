@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from graphfm.data.graph import Graph
+from graphfm.data.graph.edge_columns import EdgeColumns, edge_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,7 @@ class GraphSize:
     feature_type: torch.dtype = torch.float32
     max_degree: int | None = None  # None if the graph is not loaded yet
     still_to_come: int = 0  # bytes of the graph that are not in memory yet
+    edges: EdgeColumns = field(default_factory=dict)  # the data that edges have
 
     @classmethod
     def of(cls, graph: Graph) -> GraphSize:
@@ -37,6 +39,7 @@ class GraphSize:
             num_scored=max(int(graph.val_mask.sum()), int(graph.test_mask.sum())),
             feature_type=graph.x.dtype,
             max_degree=int(graph.degree.max()) if graph.num_nodes else 0,
+            edges=edge_columns(graph),
         )
 
     @property

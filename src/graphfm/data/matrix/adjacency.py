@@ -11,6 +11,7 @@ from torch import Tensor
 
 from graphfm.batch import Block, Edges, Neighborhoods, offsets
 from graphfm.data.graph import Graph
+from graphfm.kernels import weighted_sum
 from graphfm.kernels.neighbor_pick import entries, expand
 
 
@@ -42,6 +43,7 @@ class Adjacency:
     )
     normalize: Normalize | None = None  # computes the factors, also those of a subgraph
     averages: bool = False  # every row that is not empty adds up to one: a (weighted) mean
+    weighted_graph: Graph | None = None  # the graph with its weights, if the matrix ignores them
 
     @staticmethod
     def of(graph: Graph, normalize: Normalize, *, averages: bool = False) -> Adjacency:
@@ -135,6 +137,23 @@ class Adjacency:
         by_id = Edges(indptr, neighbor_ids.to(index_type), weight, graph.num_nodes)
         return Block(src_ids, edges, degree.float(), own, by_id=by_id)
 
+    def product(self, start: int, end: int, h: Tensor) -> Tensor:
+        """[end - start, width] float32 rows of the matrix times `h`, which has one per node."""
+        graph, device = self.graph, self.graph.device
+        ids = torch.arange(start, end, device=device)
+        if device.type != "cpu" or h.dtype != torch.float32:
+            block = self.block(ids)
+            return weighted_sum(h[block.src_ids.to(h.device)].to(device).float(), block)
+        # The edges read `h` where it is: nothing is gathered, and no node is looked up.
+        first, last = graph.indptr[[start, end]].tolist()
+        degree, col = graph.degree[start:end], graph.indices[first:last]
+        rows = ids.repeat_interleave(degree, output_size=last - first)
+        weight = self.weights(rows, col, slice(first, last))
+        indptr = (graph.indptr[start : end + 1] - first).to(col.dtype)
+        own = None if self.self_weight is None else self.self_weight[start:end]
+        edges = Edges(indptr, col, weight, graph.num_nodes)
+        return weighted_sum(h, Block(ids, edges, degree.float(), own, place=ids))
+
     @cached_property
     def neighborhoods(self) -> Neighborhoods:
         """The matrix without its diagonal, in the form that kernels read."""
@@ -166,7 +185,7 @@ class Adjacency:
         scaled = raw if factors.row is None else raw * factors.row[row]
         scaled = scaled if factors.col is None else scaled * factors.col[col]
         edges = Edges(indptr.int(), col.int(), scaled, ids.numel())
-        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal)
+        return Block(ids, edges, self.graph.degree[ids].float(), factors.diagonal, alone=True)
 
     def weights(self, dst_ids: Tensor, src_ids: Tensor, position: Tensor | slice) -> Tensor:
         """Return the matrix entries of edges, given by ends and by position in `indices`."""
@@ -180,9 +199,8 @@ def targets_first(
 
     `read` [n] may already mark the neighbours; it is overwritten.
     """
-    if n > 64 * (
-        dst_ids.numel() + neighbor_ids.numel()
-    ):  # sorting few ids is cheaper than a pass over all nodes
+    # Sorting few ids is cheaper than a pass over all nodes, and touches less memory.
+    if n > 16 * (dst_ids.numel() + neighbor_ids.numel()):
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
         src_ids, position = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()

@@ -15,7 +15,7 @@ import torch
 from graphfm.data.formats.array_file import write_array
 from graphfm.data.formats.text_column import as_text_arrays
 from graphfm.data.graph import SPLITS, Graph
-from graphfm.data.graph.summary import class_shares, targets
+from graphfm.data.graph.summary import class_shares, node_summary, targets
 from graphfm.data.sources.edge_summary import edge_summary
 from graphfm.data.sources.mapped_folder import extend_record, open_graph, write_record
 from graphfm.errors import InputError
@@ -71,7 +71,8 @@ def finish(folder: Path, about: dict[str, Any], report: dict[str, Any]) -> dict[
         "classes": {name: counts.get(name, 0) for name in classes},
         "targets": targets(graph) or [],
     }
-    extend_record(folder, {"edge_summary": summary, "report": report})
+    kept = {"edge_summary": summary, "node_summary": node_summary(graph)}
+    extend_record(folder, {**kept, "report": report})
     return report
 
 

@@ -35,7 +35,8 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "ids": ("<i8",), "id_offsets": ("<i8",), "id_bytes": ("|u1",),
 }  # fmt: skip
 IN_META = ("name", "preparation", "raw_edges", "urls")
-IMPORTED = ("encodings", "tables", "report", "edge_summary")  # in `meta` of imported graphs
+# In `meta` of imported graphs.
+IMPORTED = ("encodings", "tables", "report", "edge_summary", "node_summary")
 PIECE = 1 << 22
 Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
 
@@ -137,11 +138,14 @@ def _optional_shapes(record: Mapping[str, Any]) -> dict[str, list[int]]:
     return {name: shape for name, shape in shapes.items() if name in arrays}
 
 
-def stored_bytes(record: Mapping[str, Any]) -> int:
-    """Total size of the arrays of a graph, without ids, which stay on disk."""
+def loaded_bytes(record: Mapping[str, Any]) -> int:
+    """Size of the tensors of a graph. The split becomes three masks; ids stay on disk."""
     ids = ("ids", "id_offsets", "id_bytes")
     arrays = (record["arrays"][name] for name in _present(record) if name not in ids)
-    return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
+    total: int = sum(
+        math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays
+    )
+    return total + (len(SPLITS) - 1) * int(record["nodes"])
 
 
 def is_current(source: Source, folder: Path) -> bool:

@@ -7,10 +7,11 @@ own scratch folder, and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from graphfm.data.sources.tables.table_files import ending_of, kind_of
 from graphfm.errors import InputError, did_you_mean
@@ -21,6 +22,7 @@ LEAST_MEMORY = 512 << 20
 OWN_MEMORY = 384 << 20  # what Python, torch and our own arrays take beside DuckDB
 ROWS_AT_ONCE = 1 << 18
 SIGNALS = ("KeyboardInterrupt", "Terminated")  # names of what Ctrl-C and SIGTERM raise
+T = TypeVar("T")
 
 
 class Column(NamedTuple):
@@ -90,9 +92,7 @@ class Database:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows, which must be few."""
-        with self._explained():
-            rows: list[tuple[Any, ...]] = self._connection.execute(sql, list(values)).fetchall()
-            return rows
+        return self._done(lambda: self._connection.execute(sql, list(values)).fetchall())
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The only row of an answer."""
@@ -100,21 +100,19 @@ class Database:
 
     def arrays(self, sql: str, values: Sequence[Any] = ()) -> dict[str, Any]:
         """The columns of an answer as numpy arrays, masked where values are missing."""
-        with self._explained():
-            columns: dict[str, Any] = self._connection.execute(sql, list(values)).fetchnumpy()
-            return columns
+        return self._done(lambda: self._connection.execute(sql, list(values)).fetchnumpy())
 
     def insert(self, statement: str, columns: dict[str, Any]) -> None:
         """Run CREATE TABLE or INSERT with rows that are in memory."""
+        listed = ", ".join(
+            f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if values.dtype == object
+            else quoted(name)
+            for name, values in columns.items()
+        )  # fmt: skip
         with self._explained():
             self._connection.register("given", columns)
-            listed = ", ".join(
-                f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if values.dtype == object
-                else quoted(name)
-                for name, values in columns.items()
-            )  # fmt: skip
-            self._connection.execute(f"{statement} SELECT {listed} FROM given")
-            self._connection.unregister("given")
+        self.run(f"{statement} SELECT {listed} FROM given")
+        self._connection.unregister("given")
 
     def pieces(self, what: str, table: str, at_once: int = ROWS_AT_ONCE) -> Iterator[Any]:
         """Yield first row, last row and columns of a table by ranges of row numbers."""
@@ -163,6 +161,22 @@ class Database:
             for name, type in columns.items()
         )
         return f"read_json({listed}, format = 'newline_delimited', columns = {{{shape}}})"
+
+    def _done(self, statement: Callable[[], T]) -> T:
+        """Run a statement on a thread of its own, and interrupt it if a signal arrives.
+
+        On the main thread DuckDB would look for signals between its tasks only, which can be
+        minutes apart.
+        """
+        with self._explained(), ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(statement)
+            try:
+                return answer.result()
+            except BaseException:
+                while not answer.done():  # it may not have begun, and would then not notice
+                    self._connection.interrupt()
+                    wait([answer], timeout=0.05)
+                raise
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

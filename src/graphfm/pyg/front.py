@@ -1,0 +1,6 @@
+"""What the rest of the package uses of this one."""
+
+from graphfm.pyg.certificate import certify as certify
+from graphfm.pyg.certificate import check_kind as check_kind
+from graphfm.pyg.model import OwnModel as OwnModel
+from graphfm.pyg.model import own_model as own_model

@@ -1,0 +1,70 @@
+"""Contexts that change a network for a while, and leave it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+CACHES = ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h")
+
+
+@contextmanager
+def in_mode(net: nn.Module, training: bool, *, batch_statistics: bool = False) -> Iterator[None]:
+    """Set the network to training or evaluation.
+
+    With `batch_statistics` the batch norms use the statistics of the rows they see in any case,
+    and do not learn from them.
+    """
+    before = [(part, part.training) for part in net.modules()]
+    norms = [part for part in net.modules() if isinstance(part, _BatchNorm)] * batch_statistics
+    tracked = [(norm, norm.track_running_stats) for norm in norms]
+    net.train(training)
+    for norm in norms:
+        norm.training, norm.track_running_stats = True, False
+    try:
+        yield
+    finally:
+        for part, was_training in before:
+            part.training = was_training
+        for norm, was_tracked in tracked:
+            norm.track_running_stats = was_tracked
+
+
+@contextmanager
+def uncached(net: nn.Module) -> Iterator[None]:
+    """Keep nothing of a pass on the network.
+
+    Convolutions with `cached=True` would take one batch's normalisation for all others. Others put
+    their attention aside while they run, and leave it there if they are interrupted.
+    """
+    names = (*CACHES, "cached")
+    before = [(part, dict(vars(part))) for part in net.modules()]
+    for part, values in before:
+        for name in names:
+            if name in values:
+                vars(part)[name] = False if name == "cached" else None
+    try:
+        yield
+    finally:
+        for part, values in before:
+            for name, value in list(vars(part).items()):
+                if name in names and name in values:
+                    vars(part)[name] = values[name]
+                elif _has_tensor(value) and values.get(name) is None:
+                    _take_back(part, name, name in values)
+
+
+def _take_back(part: nn.Module, name: str, was_there: bool) -> None:
+    if was_there:
+        vars(part)[name] = None
+    else:
+        del vars(part)[name]
+
+
+def _has_tensor(value: Any) -> bool:
+    some = value if isinstance(value, tuple | list) else [value]
+    return any(isinstance(one, Tensor) for one in some)
