@@ -13,6 +13,7 @@ from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.own_model import network_of_run
 from graphfm.cli.shared_options import Device, option
 from graphfm.cli.shared_options import Model as OwnModel
+from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.data.sources.tables.joining import join_tables
@@ -105,9 +106,10 @@ def predict(
     table = PredictionTable(
         graph=chosen.graph, ids=chosen.ids, model=chosen.model, top=top, every=probabilities
     )
-    rows = chosen.model.predictions(chosen.graph, chosen.ids)
     number_format = EXACT if chosen.model.task == REGRESSION else SIX_DIGITS
-    write_results(out, rows, chosen.num_rows, table.columns, number_format)
+    with TransferBar() as bar:
+        rows = chosen.model.predictions(chosen.graph, chosen.ids, bar.tell)
+        write_results(out, rows, chosen.num_rows, table.columns, number_format)
     _tell(chosen, run, out, "predictions", json)
 
 
@@ -133,9 +135,10 @@ def embed(
     ending_of(out)  # refuses a wrong one before the graph is read
     new = New(add_nodes or [], add_edges or [])
     chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
-    rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids)
     table = EmbeddingTable(graph=chosen.graph, ids=chosen.ids)
-    write_results(out, rows, chosen.num_rows, table.columns, EXACT)
+    with TransferBar() as bar:
+        rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids, bar.tell)
+        write_results(out, rows, chosen.num_rows, table.columns, EXACT)
     _tell(chosen, run, out, "embeddings", json)
 
 

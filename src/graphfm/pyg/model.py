@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
 from graphfm.batch import Batch, Block, Rows
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -137,7 +137,14 @@ class OwnModel(Backbone):
         again = Repeat(self.net, self.whole, averages=self.averages, weighs=self.weighs)
         return again(cut, rows, block)
 
-    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+    def infer(
+        self,
+        adjacency: Adjacency,
+        x: Tensor,
+        num_layers: int,
+        chunk_edges: int,
+        tell: Tell = tell_nobody,
+    ) -> Tensor:
         """The network's own forward over all nodes, with messages in chunks of targets.
 
         The rows of a layer are those that the propagation after it reads.
@@ -145,7 +152,11 @@ class OwnModel(Backbone):
         graph, cuts = adjacency.weighted_graph or adjacency.graph, self.findings.cuts
         watcher = Watcher() if num_layers == len(cuts) else UpTo(cuts[num_layers])
         try:
-            with in_chunks(self.net, chunk_edges), uncached(self.net), watching(self.net, watcher):
+            with (
+                in_chunks(self.net, chunk_edges, tell),
+                uncached(self.net),
+                watching(self.net, watcher),
+            ):
                 return run(self.net, self.call, x.float(), graph.edge_index, edge_data(graph))
         except Found as found:
             return found.rows
