@@ -81,7 +81,7 @@ class _Chunks:
         """Edges whose messages may be in memory together: fewer where rows are wide."""
         rows = [p for n, v in kwargs.items() if n in self.lifted for p in _pair(v) if p is not None]
         widths = [row.numel() // max(row.size(self.conv.node_dim), 1) for row in rows]
-        return max(1, min(self.chunk_edges, NUMBERS // max([1, *widths])))
+        return int(max(1, min(self.chunk_edges, NUMBERS // max([1, *widths]))))
 
     def _sizes(self, size: Any, kwargs: dict[str, Any]) -> list[Any]:
         """Numbers of rows at both ends of the edges."""

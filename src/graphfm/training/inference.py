@@ -1,6 +1,6 @@
 """Exact outputs of a network, one layer at a time, in chunks of nodes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.tables.device import DeviceTable, places
 
+MESSAGE_NUMBERS = 1 << 25  # of messages in memory together: 128 MiB
 KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept if smaller, else recomputed
 ReadRows = Callable[[Tensor], Tensor]  # reads the rows of given nodes
 
@@ -75,7 +76,7 @@ class LayerwiseInference:
         nodes, device = self.adjacency.graph.num_nodes, x.device
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
-        for start, end in self.ranges:
+        for start, end in self._ranges_for(layer):
             if layer.sums:
                 table.rows[start:end] = self.adjacency.product(start, end, x)
             else:
@@ -90,6 +91,13 @@ class LayerwiseInference:
             )
         self.first_hop = table
         return table
+
+    def _ranges_for(self, layer: GraphLayer) -> Sequence[tuple[int, int]]:
+        """Chunks of nodes: smaller ones for a layer that keeps a message for each edge."""
+        if not layer.message_width:
+            return self.ranges
+        edges = max(1, min(self.chunk_edges, MESSAGE_NUMBERS // layer.message_width))
+        return ranges(self.adjacency.graph.indptr, self.chunk_nodes, edges)
 
     def _at_once(self, backbone: Backbone, ending: Ending, x: Tensor) -> Tensor:
         """Compute every layer for all nodes together."""
