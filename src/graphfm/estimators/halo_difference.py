@@ -156,6 +156,8 @@ class HaloDifference(Estimator):
         return self.sums[step.depth].pull(step.block.halo_ids)
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        if not all(layer.updates for layer in self.layers):
+            return {}
         ids = torch.arange(degree.numel(), device=degree.device)
         rows, h = {}, h0
         for depth in range(len(self.layers) - 1):

@@ -99,6 +99,8 @@ class HaloHistory(Estimator):
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
         if rows and self.first_hop is not None and self.first_layer is not None:
             # The first layer's rows are computed, not read from the history.
+            if not self.first_layer.updates:
+                return {depth: rows[depth] for depth in rows if depth > 0}
             with torch.no_grad(), frozen_statistics(self.first_layer):
                 targets = Targets(h0, h0, degree)
                 rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
@@ -130,7 +132,7 @@ class HaloHistory(Estimator):
         history, block = self.histories[step.depth], step.block
         history.push(block.dst_ids, out)
         if self.written:
-            self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
+            self.written[step.depth].push(block.dst_ids, out.new_ones(out.size(0), 1))
         if block.from_halo is None:
             return
         if step.depth == 0 and self.first_hop is not None:
