@@ -120,7 +120,9 @@ class BatchPass(Watcher):
             alone = replace(block, from_halo=None)
             step = LayerStep(number - 1, below, alone, rows, rows, self.forward)
             estimator.record(step, rows[:num_dst].detach(), rows[:num_dst].detach())
-            if self.edges.back is not None:
+            if cut.depth == 1 and estimator.first_hop is not None:  # the halo's rows are exact
+                estimator.histories[number - 1].push(block.halo_ids, rows[num_dst:].detach())
+            elif self.edges.back is not None:
                 estimator.move_halo(number - 1, block, rows[num_dst:].detach())
         if block.num_src > num_dst:
             step = LayerStep(number, cut, block, rows[:num_dst], rows, self.forward)
@@ -150,14 +152,16 @@ class BatchPass(Watcher):
             return None
         h = rows[: block.num_src]
         step = LayerStep(number, cut, block, h, h, self.forward)
+        rest = out[num_dst:]
         if number == 0 and estimator.first_hop is not None:
             agg = estimator.first_hop.pull(block.dst_ids)
+            if isinstance(estimator, HaloHistory):
+                rest = estimator.first_hop.pull(block.halo_ids).view(-1, *out.shape[1:])
         else:
             with cut.showing(h, out[:num_dst].flatten(1)):
                 agg = estimator.aggregate(step)
         if self.forward.records and not isinstance(estimator, HaloHistory):
             estimator.record(step, agg.detach(), agg.detach())
-        rest = out[num_dst:]
         if estimator.computes_halo and block.num_src > num_dst and number + 1 < len(self.cuts):
             rest = estimator.halo_aggregate(step).view(-1, *out.shape[1:])
         agg = agg.view(num_dst, *out.shape[1:])
