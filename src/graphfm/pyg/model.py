@@ -25,7 +25,8 @@ from graphfm.pyg.cut import SUM, Cut
 from graphfm.pyg.given import CallModel, default_call, run
 from graphfm.pyg.guards import in_mode, uncached
 from graphfm.pyg.inference import in_chunks
-from graphfm.pyg.probe import Findings, Notes, Probe
+from graphfm.pyg.notes import Notes
+from graphfm.pyg.probe import Findings, Probe
 from graphfm.pyg.repeat import Repeat
 from graphfm.pyg.watching import watching
 from graphfm.pyg.whole_graph import WholeGraph, edge_data

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from graphfm.errors import InputError
 from graphfm.pyg.calls import Call, joined, parts_of, shape_only
-from graphfm.pyg.cut import MEAN, OTHER, SUM, Cut
+from graphfm.pyg.cut import Cut
 from graphfm.pyg.given import CallModel, run
 from graphfm.pyg.guards import in_mode, uncached
-from graphfm.pyg.watching import Place, Watcher, convolutions, watching
+from graphfm.pyg.kinds import find_kinds
+from graphfm.pyg.notes import Notes
+from graphfm.pyg.watching import Place, watching
 
 PASSES = 4  # in training mode, to find dropout
 LEAST_REACH = 8  # hops that are told apart, also of a network without convolutions
@@ -35,51 +36,6 @@ class Findings:
     noisy: bool  # training drops values at random
     problems: tuple[str, ...] = ()  # why rows depend on other nodes than in-neighbours
     changed: tuple[str, ...] = ()  # convolutions that are given other edges than the network
-
-
-@dataclass
-class Notes(Watcher):
-    """Writes down what a pass over a graph of known sizes shows."""
-
-    x: Tensor
-    edge_index: Tensor
-    data: Mapping[str, Tensor]
-    entered: dict[Place, dict[str, Any]] = field(default_factory=dict)
-    propagated: dict[Place, dict[str, Any]] = field(default_factory=dict)
-    aggregates: dict[Place, Tensor] = field(default_factory=dict)
-    messages: dict[Place, int] = field(default_factory=dict)
-    normed: dict[Place, Tensor] = field(default_factory=dict)
-    repeated: set[Place] = field(default_factory=set)  # aggregated more than once in one hop
-    constant: bool = False  # give every convolution rows of ones
-
-    def is_rows(self, value: Any) -> bool:
-        """True for a tensor with a row of numbers for each node."""
-        parts = parts_of(value)
-        return bool(parts) and all(
-            part.is_floating_point() and part.dim() > 1 and part.size(0) == self.x.size(0)
-            for part in parts
-        )
-
-    def enter(self, place: Place, arguments: dict[str, Any]) -> None:
-        self.entered[place] = dict(arguments)
-        if self.constant:
-            for name, value in arguments.items():
-                if self.is_rows(value) and isinstance(value, Tensor):
-                    arguments[name] = torch.ones_like(value)
-
-    def propagate(self, place: Place, arguments: dict[str, Any]) -> None:
-        self.propagated[place] = dict(arguments)
-
-    def message(self, place: Place, edge_index: Tensor, out: Tensor) -> None:
-        self.messages[place] = out.size(0)
-
-    def aggregate(self, place: Place, out: Tensor) -> None:
-        if place in self.aggregates:
-            self.repeated.add(place)
-        self.aggregates[place] = out
-
-    def before_norm(self, place: Place, norm: _BatchNorm, rows: Tensor) -> None:
-        self.normed[place] = rows
 
 
 class Probe:
@@ -113,7 +69,7 @@ class Probe:
             )
         training = self._run(*_path(2), training=True)
         calls, cuts = self._calls(before, after, training, depths, problems)
-        self._kinds(cuts)
+        find_kinds(self.net, cuts, before, self.data, self._pass)
         changed = [
             p.module for p, made in training.entered.items() if not _edges_in(training, made)
         ]
@@ -159,21 +115,6 @@ class Probe:
             cut.out_width = above.deep_width  # what a history of outputs keeps for the next one
         return calls, cuts
 
-    def _kinds(self, cuts: list[Cut]) -> None:
-        """Tell sums from means and from what normalises over the neighbours that it sees."""
-        edges = torch.tensor([[5, 0, 1, 2, 0, 1, 3, 2, 4], [0, 1, 2, 3, 3, 3, 4, 4, 5]])
-        notes, _ = self._noted(torch.ones(6, self.width), edges, constant=True)
-        convs = convolutions(self.net)
-        for cut in cuts:
-            rows, conv = notes.aggregates[cut.place], convs[cut.place.module]
-            cut.adds_loops = notes.messages[cut.place] > edges.size(1)
-            name = conv.aggr if isinstance(conv.aggr, str) else ""
-            counts = not torch.allclose(rows, rows[:1].expand_as(rows), atol=1e-5)
-            if name in ("add", "sum") and counts:
-                cut.kind = SUM
-            else:
-                cut.kind = MEAN if name == "mean" else OTHER
-
     def _is_noisy(self) -> bool:
         edges, size = _path(16)
         x = torch.rand(size, self.width)
@@ -183,29 +124,29 @@ class Probe:
     def _run(self, edges: Tensor, size: int, training: bool = False) -> Notes:
         return self._noted(torch.rand(size, self.width), edges, training=training)[0]
 
-    def _noted(
-        self, x: Tensor, edges: Tensor, *, training: bool = False, constant: bool = False
-    ) -> tuple[Notes, Tensor]:
+    def _noted(self, x: Tensor, edges: Tensor, *, training: bool = False) -> tuple[Notes, Tensor]:
         some = torch.arange(edges.size(1))
-        some = torch.zeros_like(some) if constant else some
         data = {name: values[some % values.size(0)] for name, values in self.data.items()}
-        notes = Notes(x, edges, data, constant=constant)
+        notes = Notes(x, edges, data)
+        return notes, self._pass(notes, training=training)
+
+    def _pass(self, notes: Notes, *, training: bool = False) -> Tensor:
         with (
             in_mode(self.net, training, batch_statistics=training),
             uncached(self.net),
             watching(self.net, notes),
         ):
             try:
-                out = run(self.net, self.call, x, edges, data)
+                return run(self.net, self.call, notes.x, notes.edge_index, notes.data)
             except InputError:
                 raise
             except Exception as error:
                 name, reason = type(self.net).__name__, " ".join(str(error).split())[:300]
+                size, width = notes.x.shape
                 raise InputError(
-                    f"{name} fails on a graph of {x.size(0)} nodes with {x.size(1)} features: "
+                    f"{name} fails on a graph of {size} nodes with {width} features: "
                     f"{type(error).__name__}: {reason}"
                 ) from error
-        return notes, out
 
 
 class _Depths:
