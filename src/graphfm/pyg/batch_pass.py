@@ -78,7 +78,7 @@ class BatchPass(Watcher):
     def enter(self, place: Place, arguments: dict[str, Any]) -> None:
         call = self.findings.calls.get(place)
         if call is None or call.edges is None or arguments[call.edges] is not self.edges.edge_index:
-            raise changed_edges(place.module)
+            raise changed_edges(place.name)
         chosen = self.edges.chosen(call)
         if len(chosen) < len(self.edges.parts):
             self._cut_out(chosen, call, arguments)

@@ -66,6 +66,8 @@ def find_kinds(
         same = {name: values[example] for name, values in data.items()}
         passes = _passes(width, same, run)
         for cut in left:
+            if passes[0].aggregates[cut.place].size(0) != NODES:
+                continue  # pooling, which is refused
             cut.adds_loops = passes[0].messages[cut.place] > passes[0].edge_index.size(1)
             rows = [notes.aggregates[cut.place][TARGET] for notes in passes]
             if not passes[0].messages[cut.place] or _adds_up(*rows):
@@ -109,6 +111,7 @@ def _passes(
 
     def noted(some: Tensor) -> Ones:
         given = torch.cat([others, some], 1)
+        given = given[:, torch.argsort(given[1], stable=True)]  # some aggregations ask for it
         notes = Ones(torch.ones(NODES, width), given, data(given.size(1)), degrees=degrees)
         with degrees(), degrees.of(torch.arange(NODES)):
             run(notes)

@@ -35,7 +35,7 @@ class Findings:
     out_width: int
     noisy: bool  # training drops values at random
     problems: tuple[str, ...] = ()  # why rows depend on other nodes than in-neighbours
-    changed: tuple[str, ...] = ()  # convolutions that are given other edges than the network
+    apart: tuple[str, ...] = ()  # why it must have a subgraph to itself: edges that it changes, say
 
 
 class Probe:
@@ -60,27 +60,35 @@ class Probe:
         before, out = self._noted(x, edges)
         after, marked = self._noted(x.index_fill(0, torch.tensor([reach]), float("nan")), edges)
         depths, problems = _Depths(reach), list[str]()
+        if not torch.equal(out, self._noted(x, edges)[1]):
+            problems.append("its outputs are random in evaluation, too")
         num_hops = depths(out, marked, "the output", problems)
         for place, rows in before.normed.items():
-            depths.norms[place] = depths(rows, after.normed[place], place.module, problems)
+            depths.norms[place] = depths(rows, after.normed[place], place.name, problems)
         for place in before.repeated:
-            problems.append(
-                f"{place.module} aggregates several times in one hop (decomposed_layers)"
-            )
+            problems.append(f"{place.name} aggregates several times in one hop (decomposed_layers)")
+        for place, rows in before.aggregates.items():
+            if rows.size(0) != size:
+                problems.append(
+                    f"{place.name} passes messages between other nodes than the graph's"
+                )
         training = self._run(*_path(2), training=True)
         calls, cuts = self._calls(before, after, training, depths, problems)
         find_kinds(self.net, cuts, before, self.data, self._pass)
-        changed = [
-            p.module for p, made in training.entered.items() if not _edges_in(training, made)
-        ]
+        apart = [
+            f"{place.name} is given other edges than the network"
+            for place, made in training.entered.items() if not _edges_in(training, made)
+        ]  # fmt: skip
         num_hops = max([num_hops, *[cut.depth + 1 for cut in cuts]])
+        if {cut.depth for cut in cuts} != set(range(num_hops)):
+            apart.append("messages are passed outside of MessagePassing modules")
         if problems:  # then depths mean nothing
             num_hops = max(len(cuts), 1)
             for number, cut in enumerate(cuts):
                 cut.depth = number
         return Findings(
             tuple(cuts), calls, depths.norms, num_hops, out.size(1), self._is_noisy(),
-            tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(changed)),
+            tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(apart)),
         )  # fmt: skip
 
     def _calls(
@@ -94,13 +102,13 @@ class Probe:
         for place, arguments in before.entered.items():
             depth = {
                 name: depths(joined(arguments, [name]), joined(after.entered[place], [name]),
-                             place.module, problems)
+                             place.name, problems)
                 for name, value in arguments.items() if before.is_rows(value)
             }  # fmt: skip
             inner = {
                 hop: {
                     name: depths(joined(made, [name]), joined(after.propagated[hop], [name]),
-                                 place.module, problems)
+                                 place.name, problems)
                     for name, value in made.items() if before.is_rows(value)
                 }
                 for hop in hops[place] for made in [before.propagated[hop]]
@@ -156,6 +164,9 @@ class _Depths:
         self.reach, self.norms = reach, dict[Place, int]()
 
     def __call__(self, before: Tensor, after: Tensor, name: str, problems: list[str]) -> int:
+        if before.shape != after.shape:
+            problems.append(f"{name} chooses nodes by their rows, as pooling does")
+            return 0
         differs = (before != after).flatten(1).any(1).nonzero().flatten() - self.reach
         if not differs.numel():
             return 0
