@@ -28,6 +28,7 @@ from graphfm.pyg.inference import in_chunks
 from graphfm.pyg.notes import Notes
 from graphfm.pyg.probe import Findings, Probe
 from graphfm.pyg.repeat import Found, Repeat, UpTo
+from graphfm.pyg.trials import rows_follow
 from graphfm.pyg.watching import Watcher, watching
 from graphfm.pyg.whole_graph import WholeGraph, edge_data
 
@@ -45,6 +46,7 @@ class OwnModel(Backbone):
             cut.reads_features = cut.call.raw and not cut.inner
             cut.repeat = self._repeat
         self.whole: WholeGraph | None = None
+        self.halo_follows = True  # rows of a halo follow from its aggregates
         self.weighs = False  # of the batch that is processed
         self.averages = not any(cut.kind == SUM for cut in findings.cuts)
 
@@ -65,7 +67,8 @@ class OwnModel(Backbone):
         cuts = self.findings.cuts
         first = [cut for cut in cuts if cut.depth == 0]
         alone = len(first) == 1 and first[0].reads_features
-        return alone and first[0].can_repeat and first[0].is_linear
+        linear = alone and first[0].can_repeat and first[0].is_linear
+        return linear and self.halo_follows
 
     @contextmanager
     def without_noise(self) -> Iterator[None]:
@@ -113,8 +116,9 @@ class OwnModel(Backbone):
         edges = GivenEdges(batch, whole, self.averages, back)
         watcher = BatchPass(self.findings, whole, edges, batch, estimator, forward)
         ids = None if first.alone else batch.input_ids
+        known = whole.degrees.of(ids, edges.edge_index[1])
         with (
-            uncached(self.net), whole.degrees(), whole.degrees.of(ids), watching(self.net, watcher)
+            uncached(self.net), whole.degrees(), known, watching(self.net, watcher)
         ):  # fmt: skip
             return run(self.net, self.call, x, edges.edge_index, edges.data)[:targets]
 
@@ -192,6 +196,8 @@ def own_model(
     call = call or default_call(net)
     model = OwnModel(net, call, Probe(net, call, width, data or {})())
     _examine_cuts(model, data or {})
+    model.halo_follows = rows_follow(model, width, data or {})
+    model.whole = None
     return model
 
 
@@ -217,4 +223,3 @@ def _examine_cuts(model: OwnModel, data: Mapping[str, Tensor]) -> None:
             )
             with torch.enable_grad():
                 cut.weightless = not cut.aggregate(one, block).requires_grad
-    model.whole = None

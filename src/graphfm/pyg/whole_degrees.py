@@ -28,7 +28,8 @@ class WholeDegrees:
         self.graph = graph
         self.norms = dict[Any, tuple[Tensor, Tensor]]()  # by the form of the norm
         self.ids: Tensor | None = None  # node ids of the rows; None: the edges given are all
-        self.targets: Tensor | None = None  # of the edges that a convolution was given
+        self.given: Tensor | None = None  # targets of the edges that the network was given
+        self.targets: Tensor | None = None  # of those that a convolution was given
         self.weight: Tensor | None = None  # weights of these edges, if they are the graph's own
         found = [module for module in list(sys.modules.values()) if hasattr(module, "__dict__")]
         self.places = [
@@ -54,14 +55,14 @@ class WholeDegrees:
                 setattr(module, name, theirs)
 
     @contextmanager
-    def of(self, ids: Tensor | None) -> Iterator[None]:
-        """Process rows of these nodes inside the block."""
-        before = self.ids, self.targets, self.weight
-        self.ids, self.targets, self.weight = ids, None, None
+    def of(self, ids: Tensor | None, given: Tensor | None = None) -> Iterator[None]:
+        """Process rows of these nodes inside the block, along the edges to these targets."""
+        before = self.ids, self.given, self.targets, self.weight
+        self.ids, self.given, self.targets, self.weight = ids, given, None, None
         try:
             yield
         finally:
-            self.ids, self.targets, self.weight = before
+            self.ids, self.given, self.targets, self.weight = before
 
     def expect(self, edge_index: Tensor, weight: Tensor | None) -> None:
         """Note the edges of the convolution that runs next."""
@@ -114,13 +115,15 @@ class WholeDegrees:
 
     def _loops_after(self, index: Tensor) -> int | None:
         """How many self-loops per node follow the known targets; None if it is another list."""
-        known = self.targets
-        if known is None or index.dim() != 1 or self.ids is None:
+        if index.dim() != 1 or self.ids is None:
             return None
-        extra = index.numel() - known.numel()
-        if extra not in (0, self.ids.numel()) or not torch.equal(index[: known.numel()], known):
-            return None
-        return int(extra > 0)
+        for known in (self.targets, self.given):
+            if known is None:
+                continue
+            extra = index.numel() - known.numel()
+            if extra in (0, self.ids.numel()) and torch.equal(index[: known.numel()], known):
+                return int(extra > 0)
+        return None
 
     def _norm(self, weighted: bool, fill: float) -> tuple[Tensor, Tensor]:
         """[num_nodes] degree^(-1/2), and the weight of each node's self-loop.
