@@ -59,7 +59,7 @@ class Result:
             "dataset": self.run.dataset,
             "method": self.run.method,
             "backbone": self.run.backbone,
-            "layers": self.model.backbone.num_blocks,
+            "layers": self.run.backbone_settings.get("layers"),  # None: a model of one's own
             "seed": self.run.training.seed,
             **asdict(self.score),
             "out": None if self.out is None else str(self.out),
