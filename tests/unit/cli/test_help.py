@@ -135,7 +135,8 @@ def test_the_options_of_train_are_the_declared_settings():
     declared |= options_in(Training).keys()
     others = {
         "dataset", "method", "backbone", "model", "model_option", "device", "out", "recipe",
-        "resume", "checkpoint_every", "explain", "config", "print_config", "json", "quiet", "verbose", "help", "help_all",
+        "resume", "checkpoint_every", "explain", "config", "print_config", "json", "quiet",
+        "verbose", "help", "help_all",
     }  # fmt: skip
     assert help_texts().keys() == declared | others
 
