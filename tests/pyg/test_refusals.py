@@ -57,7 +57,7 @@ ONLY_FULL = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks")  # of GraphUNet's products
+@pytest.mark.filterwarnings("ignore:Sparse")  # of GraphUNet's products
 @pytest.mark.parametrize("name", ONLY_FULL)
 def test_only_full_batch(name):
     make, reason = ONLY_FULL[name]

@@ -103,9 +103,8 @@ class OwnModel(Backbone):
         assert self.whole is not None  # `calibrate` was called
         forward = forward or ForwardPass()
         targets, first = batch.target_ids.numel(), batch.blocks[0] if batch.blocks else None
-        whole, square = self.whole, first is not None and first.num_src == first.num_dst
-        exact = isinstance(estimator, Exact) and not batch.weighs
-        if first is None or (square and exact):
+        whole, exact = self.whole, isinstance(estimator, Exact) and not batch.weighs
+        if first is None or (exact and (first.alone or batch.whole)):
             return self._plain(x, first, batch)[:targets]
         back = None
         moves = isinstance(estimator, HaloHistory) and estimator.moves_halo and forward.records
@@ -116,7 +115,7 @@ class OwnModel(Backbone):
         edges = GivenEdges(batch, whole, self.averages, back)
         watcher = BatchPass(self.findings, whole, edges, batch, estimator, forward)
         ids = None if first.alone else batch.input_ids
-        known = whole.degrees.of(ids, edges.edge_index[1])
+        known = whole.degrees.of(ids, edges.edge_index)
         with (
             uncached(self.net), whole.degrees(), known, watching(self.net, watcher)
         ):  # fmt: skip
