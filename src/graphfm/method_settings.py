@@ -113,5 +113,5 @@ Coverage = Annotated[
     ),
 ]
 ShadowSubgraph = Annotated[Literal["khop", "pagerank"], Setting("What a subgraph consists of.")]
-ShadowDepth = Annotated[int, Setting("khop: steps from the target.")]
+ShadowDepth = Annotated[int, Setting("khop: steps from the target.", rare=True)]
 ShadowBudget = Annotated[int, Setting("pagerank: nodes of a subgraph.")]
