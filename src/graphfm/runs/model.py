@@ -62,6 +62,12 @@ class Model:
         return LABELS if self.multi_label else CLASSES
 
     @property
+    def node_rows(self) -> str | None:
+        """The kind of rows that its network reads beside features; None without any."""
+        rows = self.backbone.node_rows
+        return None if rows is None else rows.kind
+
+    @property
     def module(self) -> nn.Module:
         """The network itself: the user's own module, if it was trained as a model."""
         own = getattr(self.backbone, "net", None)
@@ -134,7 +140,11 @@ class Model:
             metrics[ALL] = self._metrics(outputs, graph, chosen)
         y, degree = graph.y[chosen], graph.degree[chosen]
         detail = report(self.task, outputs[chosen], y, degree, self.positive)
-        return {"metric": self.metric, "metrics": metrics, "split": split, **detail}
+        positive = None
+        if self.task == CLASSES and self.num_classes == 2:
+            positive = (self.class_names or ("0", "1"))[self.positive]
+        chosen_by = {"metric": self.metric, "positive": positive}
+        return {**chosen_by, "metrics": metrics, "split": split, **detail}
 
     def _metrics(self, outputs: Tensor, graph: Graph, mask: Tensor) -> Metrics:
         if not bool(mask.any()):
