@@ -1,7 +1,8 @@
 """Small graphs that every test may ask for."""
 
+import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -23,6 +24,13 @@ def _one_thread() -> None:
 def _ctrl_c() -> None:
     """As in a terminal: a script that runs the tests in the background has it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    """A command sets the level for its process; the next test wants to see every message."""
+    yield
+    logging.getLogger("graphfm").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)
@@ -73,8 +81,9 @@ def make_graph() -> MakeGraph:
         weight = torch.rand(num_edges, generator=rng) + 0.1 if weighted else None
         return Graph.from_edges(
             edges,
-            torch.randn(num_nodes, num_features, generator=rng),
+            torch.randn(num_nodes, num_features, generator=rng) if num_features else None,
             y,
+            num_nodes=num_nodes,
             train_mask=split == 0,
             val_mask=split == 1,
             test_mask=split == 2,

@@ -8,18 +8,21 @@ from graphfm.errors import InputError
 from graphfm.version import VERSION
 
 if TYPE_CHECKING:
-    from graphfm.api import Result, check_model, compare, load_model, resume, train
-    from graphfm.data.datasets import load
+    from graphfm.api import Result, check_model, load_model, resume, train
+    from graphfm.comparing import compare
+    from graphfm.data.datasets import join, load
     from graphfm.data.graph import Graph
     from graphfm.data.synthetic import synthetic
     from graphfm.methods import Method
     from graphfm.runs.model import Model
     from graphfm.runs.run import Run
+    from graphfm.training.callbacks import Callback
     from graphfm.tuning import tune
 
 __version__ = VERSION
 
 __all__ = [
+    "Callback",
     "Graph",
     "InputError",
     "Method",
@@ -28,6 +31,7 @@ __all__ = [
     "Run",
     "check_model",
     "compare",
+    "join",
     "load",
     "load_model",
     "resume",
@@ -38,13 +42,15 @@ __all__ = [
 
 # Loaded when they are first used, because they load torch: `graphfm --help` does without.
 _PLACES = {
+    "Callback": "training.callbacks",
     "Graph": "data.graph",
     "Method": "methods",
     "Model": "runs.model",
     "Result": "api",
     "Run": "runs.run",
     "check_model": "api",
-    "compare": "api",
+    "compare": "comparing",
+    "join": "data.datasets",
     "load": "data.datasets",
     "load_model": "api",
     "resume": "api",

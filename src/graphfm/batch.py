@@ -106,8 +106,7 @@ class Targets:
     h: Tensor  # [num_dst, width] layer input
     h0: Tensor  # [num_dst, width] encoder output (GCNII reads it)
     degree: Tensor  # [num_dst] true in-degree, whatever was sampled
-    # [num_dst, agg_width + width] aggregate and h side by side, if a kernel has joined them
-    joined: Tensor | None = None
+    joined: Tensor | None = None  # [num_dst, agg_width + width] aggregate and h, by a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +177,10 @@ class Batch:
     input_ids: Tensor  # nodes whose features are read
     target_ids: Tensor  # nodes whose output is computed; the loss is taken on those that train
     blocks: tuple[Block, ...]  # input layer first
-    # [num_targets] weight of each training node's loss in a sum; None: the loss is a mean
-    loss_weight: Tensor | None = None
+    loss_weight: Tensor | None = None  # [num_targets] of losses in a sum; None: they are averaged
     whole: bool = False  # the inputs are all nodes in the order of their ids: nothing to gather
     trains: bool = True  # False if no target is a training node, so that there is no loss
-    # The edge weights say more than how many of a target's neighbours were picked.
-    weighs: bool = False
+    weighs: bool = False  # its edge weights say more than how many neighbours were picked
 
     @property
     def num_inputs(self) -> int:

@@ -10,9 +10,11 @@ Fields of a settings dataclass are declared in the same way. The command line, t
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -84,7 +86,7 @@ class Option:
         if self.kind.optional and text == "auto":
             return None
         if self.kind.many:
-            return tuple(self._parse_one(part.strip()) for part in text.split(","))
+            return tuple(self._parse_one(part.strip()) for part in split(text))
         return self._parse_one(text)
 
     def _check_one(self, value: Any) -> Any:
@@ -147,6 +149,21 @@ def settle(given: dict[str, Any], options: Mapping[str, Option], owner: str) -> 
         else:
             settled[name] = option.check(option.default)  # a default is held to the same rules
     return settled
+
+
+def split(text: str) -> list[str]:
+    """The parts of a text between commas. A part that has commas of its own stands in quotes."""
+    try:
+        return next(csv.reader([text], skipinitialspace=True)) or [""]
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def join(parts: Iterable[str]) -> str:
+    """Put commas between parts, so that `split` gives them back."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(parts)
+    return text.getvalue()
 
 
 def one_of(names: Sequence[object]) -> str:

@@ -6,6 +6,7 @@ the bench's floor read it; it does not change while a training runs.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -41,6 +42,8 @@ class StepPlan:
     # Why a step is not captured as one CUDA graph; None if it is.
     not_captured: str | None = "nothing was planned"
     tables: Mapping[str, TablePlan] = field(default_factory=dict)  # histories by name
+    # The rows that are trained with the network, and the moments that move them; empty: none are.
+    learned: Mapping[str, TablePlan] = field(default_factory=dict)
     note: str | None = None  # what a user should know about it
 
     @property
@@ -51,6 +54,13 @@ class StepPlan:
     def captured(self) -> bool:
         return self.not_captured is None
 
+    def tell(self, log: logging.Logger) -> None:
+        """Log what a user should know before the first step."""
+        if self.note is not None:
+            log.warning(self.note)
+        if not self.captured and self.device.type == "cuda":
+            log.info("steps are not captured as CUDA graphs: %s", self.not_captured)
+
     def explain(self) -> list[str]:
         """Describe in words what runs where, and why a step is not captured if it is not."""
         return [
@@ -58,6 +68,7 @@ class StepPlan:
             f"kernels: {'Triton, where an operation has a kernel' if self.kernels else 'PyTorch'}",
             f"first hop: {self._first_hop()}",
             f"features: {self._features()}",
+            *([f"learned rows: {self._learned()}"] if self.learned else []),
             f"fused layers: {self._fused()}",
             f"histories: {self._histories()}",
             f"CUDA graph: {'a step is captured' if self.captured else f'no; {self.not_captured}'}",
@@ -71,6 +82,10 @@ class StepPlan:
             return "aggregated in every step"
         ahead = ", looked up while the previous step runs" if self.first_layer_ahead else ""
         return f"aggregated once for all nodes before training, {self.first_hop}{ahead}"
+
+    def _learned(self) -> str:
+        how = "by lazy Adam" if len(self.learned) > 1 else "by plain steps"
+        return f"{self.learned['rows']}; a step moves those that it has read, {how}"
 
     def _features(self) -> str:
         return COPIED if self.features == GATHERED and 0 in self.crowded else self.features

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphfm.errors import InputError
+from graphfm.comparing import check_dataset
 from graphfm.runs.named import BackboneLike, MethodLike
 from graphfm.runs.options import show_options
-from graphfm.runs.own_model import ModelLike, choose_model
+from graphfm.runs.own_model import ModelLike, given_network
 
 if TYPE_CHECKING:
     from graphfm.experiments.tune import TunedRow
@@ -44,22 +44,14 @@ def tune(
     default each method has its own number, and with `minutes` a part of it if all would not fit.
     `patience` is the number of epochs without a better score after which one ends (0: never).
     `jobs` trainings run at a time; without it, as many as cores and memory allow. `own` has options
-    of single methods: `{"graphsage": {"fanout": (2, 2)}}`. The options below go to every method
-    that takes them, and what is given is not searched. `model` is the function or class that makes
-    a network of PyG from `model_options`.
+    of single methods: `{"graphsage": {"fanout": (2, 2)}}`. `model` makes a network of PyG from
+    `model_options`. Other options go to all that take them, and what is given is not searched.
     """
     from graphfm.experiments.tune import TunePlan
     from graphfm.experiments.tune import tune as run_plan
 
-    if not isinstance(dataset, str | Path):
-        raise InputError(
-            f"cannot tune on a {type(dataset).__name__}: trainings run in processes of their own "
-            "and read the graph by name; save it (graph.save) and give the .npz file"
-        )
-    if model is not None:
-        if backbone is not None:
-            raise InputError("backbone and model were both given; give one of them")
-        backbone = choose_model(model, model_options)
+    check_dataset("tune", dataset)
+    backbone = given_network(backbone, model, model_options)
     plan = TunePlan.make(
         dataset=str(dataset), methods=methods, backbone=backbone, minutes=minutes, trials=trials,
         seeds=seeds, budget_epochs=budget_epochs, patience=patience, own=own, jobs=jobs,

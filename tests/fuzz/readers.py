@@ -226,5 +226,6 @@ READERS = {
     "caches": Reader(make_caches, read_caches),
     "tables": Reader(tables.make_texts, tables.read_tables),
     "parquet": Reader(tables.make_parquet, tables.read_tables),
+    "joining": Reader(tables.make_joining, tables.read_joining),
     **{kind: Reader(make, read_foreign_graph) for kind, make in FOREIGN.items()},
 }

@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from graphfm.data.graph import Graph
+from graphfm.data.sources.mapped_folder import open_graph
 from graphfm.data.sources.tables.export import export_tables
 from graphfm.data.sources.tables.importer import import_tables
+from graphfm.data.sources.tables.joining import join_tables
 from graphfm.data.sources.tables.request import read_request
 
 MEMORY = 600 << 20
@@ -57,6 +59,29 @@ def make_parquet(folder: Path) -> None:
 def read_tables(folder: Path) -> None:
     import_tables(read_request(folder / "graph.toml"), folder / "out", memory=MEMORY)
     shutil.rmtree(folder / "out")
+
+
+def make_joining(folder: Path) -> None:
+    """A graph with two targets, made of tables, and new rows with the same columns."""
+    make_texts(folder)
+    request = TOML.replace('label = "label"', 'regress = ["number", "amount"]')
+    (folder / "graph.toml").write_text(request.replace('number = "standard"', 'amount = "buckets"'))
+    nodes = [json.loads(line) for line in (folder / "nodes.jsonl").read_text().splitlines()]
+    rows = [{**row, "amount": n * 1.5} for n, row in enumerate(nodes)]
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import_tables(read_request(folder / "graph.toml"), folder / "graph", memory=MEMORY)
+    for name in ("nodes.jsonl", "edges.csv", "graph.toml"):
+        (folder / name).unlink()
+    (folder / "new.csv").write_text("id,amount,word,flag\nm0,3,x,true\nm1,,y,false\n")
+    (folder / "edges.csv").write_text("s,t,w\nm0,n3,1.5\nn4,m1,2\n")
+
+
+def read_joining(folder: Path) -> None:
+    graph = open_graph(folder / "graph")
+    found = join_tables(
+        graph, [str(folder / "new.csv")], [str(folder / "edges.csv")], memory=MEMORY
+    )
+    assert int(found.indptr[-1]) == found.num_edges
 
 
 def hostile(name: str, content: bytes, dice: random.Random) -> bytes:

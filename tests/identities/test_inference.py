@@ -7,6 +7,7 @@ import torch
 
 from graphfm import train
 from graphfm.backbones import BACKBONES, make_backbone
+from graphfm.backbones.ending import embedding
 from graphfm.batch import Batch
 from graphfm.estimators.exact import Exact
 from graphfm.training.inference import LayerwiseInference
@@ -59,6 +60,25 @@ def test_one_chunk_is_the_whole_graph(make_graph, name):
     assert len(infer.ranges) == 1
     with torch.no_grad():
         torch.testing.assert_close(infer(backbone), full_forward(backbone, graph))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", BACKBONES)
+def test_the_rows_of_every_layer_are_the_same_in_chunks(make_graph, taken, name, variant):
+    graph = make_graph(weighted=variant == "deep")
+    options = VARIANTS[variant] | (WIDE.get(name, {}) if variant == "deep" else {})
+    backbone = make_backbone(name, graph.num_features, graph.num_classes, **taken(name, **options))
+    whole = LayerwiseInference(backbone.adjacency(graph))
+    parts = LayerwiseInference(backbone.adjacency(graph), chunk_nodes=9, chunk_edges=60)
+    ids = torch.tensor([5, 3, 40, 3])
+    for layer in (None, *range(len(backbone.layers) + 1)):
+        ending = embedding(backbone, layer)
+        (want,) = whole.parts(backbone, ending)
+        found = [*parts.parts(backbone, ending)]
+        assert len(found) == len(parts.ranges) > 1
+        torch.testing.assert_close(torch.cat(found), want, atol=1e-5, rtol=1e-5)
+        some = torch.cat([*parts.parts(backbone, ending, ids=ids)])
+        torch.testing.assert_close(some, want[ids], atol=1e-5, rtol=1e-5)
 
 
 def test_chunks_obey_both_bounds_and_cover_every_node_once(make_graph):

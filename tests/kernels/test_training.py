@@ -22,6 +22,9 @@ SAMPLED = {
     "ib beta 1": {"method": "graphfm-ib", "beta": (1.0,)},
     "ib beta 0": {"method": "graphfm-ib", "beta": (0.0,)},
     "vr-gcn": {"method": "vr-gcn"},
+    "ib learned rows": {"method": "graphfm-ib", "node_features": "learned", "node_width": 3},
+    "graphsage learned rows": {"method": "graphsage", "node_features": "learned", "node_width": 3},
+    "vr-gcn learned rows": {"method": "vr-gcn", "node_features": "learned", "node_width": 3},
     "vr-gcn sampled first hop": {"method": "vr-gcn", "exact_first_hop": False},
 }  # fmt: skip
 CLUSTERED = {
@@ -32,6 +35,8 @@ CLUSTERED = {
     "ob half tables": {"method": "graphfm-ob", "history": "fp16"},
     "delta": {"method": "graphfm-delta"},
     "delta half tables": {"method": "graphfm-delta", "history": "fp16"},
+    "ob learned rows": {"method": "graphfm-ob", "node_features": "learned", "node_width": 3},
+    "delta learned rows": {"method": "graphfm-delta", "node_features": "learned", "node_width": 3},
     "delta sampled first hop": {"method": "graphfm-delta", "exact_first_hop": False},
 }  # fmt: skip
 

@@ -108,7 +108,7 @@ ACTIONS = {
     "a step": lambda trainer: trainer.epoch(),
     "evaluation": lambda trainer: trainer.evaluate(),
     "chunks": lambda trainer: trainer.backbone.infer(
-        trainer.infer.adjacency, trainer.x, None, 20
+        trainer.infer.adjacency, trainer.x, len(trainer.backbone.layers), 20
     ),
     "a refresh": refresh_histories,
     "staleness": staleness,

@@ -14,8 +14,11 @@ def python_blocks(name: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md", "docs/your-question.md"],
-)
+    [
+        "README.md", "docs/formats.md", "docs/npz.md", "docs/extending.md", "docs/your-question.md",
+        "docs/your-graph.md", "docs/pyg.md",
+    ],
+)  # fmt: skip
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(name)

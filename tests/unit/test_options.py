@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 
 from graphfm import InputError
-from graphfm.options import Kind, Setting, check_choices, options_in, settle
+from graphfm.options import Kind, Setting, check_choices, join, options_in, settle, split
 
 
 def declared(
@@ -134,3 +134,15 @@ def test_auto_is_the_text_of_a_value_that_need_not_be_given():
     assert OPTIONS["maybe"].parse("auto") is None
     with pytest.raises(ValueError, match="auto"):
         OPTIONS["whole"].parse("auto")
+
+
+def test_parts_with_commas_stand_in_quotes():
+    words = OPTIONS["words"]
+    assert words.parse('"a, b=2", c') == ("a, b=2", "c")
+    assert words.parse('say "a"') == ('say "a"',)
+    for parts in (["a", "b"], ["a,b", 'c "d"', "=1"], ['"'], [""]):
+        assert split(join(parts)) == parts
+    with pytest.raises(ValueError, match="new-line"):
+        words.parse("a\nb")
+    with pytest.raises(ValueError, match="invalid literal"):
+        OPTIONS["bare"].parse("")

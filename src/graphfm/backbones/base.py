@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
+from graphfm.backbones.input_rows import InputRows
 from graphfm.batch import Batch, Rows
 from graphfm.data.graph import CARRIED, Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -72,6 +73,11 @@ Init = Annotated[
     ),
 ]
 T = TypeVar("T")  # rows, or a function that reads them
+Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
+
+
+def tell_nobody(what: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 class Backbone(nn.Module):
@@ -86,10 +92,12 @@ class Backbone(nn.Module):
     joins_layers: bool = False  # `decode` reads the rows of all layers, not only the last
     hop_width: int = 0  # numbers per node that `features` computes; 0 if it returns `graph.x`
     capturable: ClassVar[bool] = True  # a step may be replayed as a CUDA graph
+    infers_itself: ClassVar[bool] = False  # `infer` replaces inference layer by layer
 
     def __init__(self, encode: nn.Module, layers: Sequence[GraphLayer], decode: nn.Module) -> None:
         super().__init__()
         self.encode, self.decode = encode, decode
+        self.node_rows: InputRows | None = None  # makes its input; None: it reads the features
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         if layers:
             layers[0].reads_features = isinstance(encode, nn.Identity)
@@ -102,10 +110,30 @@ class Backbone(nn.Module):
         """[num_nodes, width] input rows of the network, on the graph's device."""
         return graph.x
 
+    def read_through(self, node_rows: InputRows) -> None:
+        """Read the rows that `node_rows` makes of a graph, instead of its features."""
+        self.node_rows = node_rows
+        if self.learned_rows is not None:
+            for layer in self.layers:
+                layer.reads_features = False
+
+    @property
+    def learned_rows(self) -> Tensor | None:
+        """[num_nodes, width] rows of its input that are trained with it; None without any."""
+        return None if self.node_rows is None else self.node_rows.rows
+
+    def input_rows(self, graph: Graph) -> Tensor:
+        """`features` of the graph, or of the rows that `node_rows` makes of it."""
+        return self.features(
+            graph if self.node_rows is None else graph.with_x(self.node_rows(graph))
+        )
+
     @property
     def begins_linear(self) -> bool:
-        """True if the first aggregate is a linear map of the features that never changes."""
+        """True if the first aggregate is a linear map of input rows that never change."""
         if not self.layers or not isinstance(self.encode, nn.Identity):
+            return False
+        if self.learned_rows is not None:
             return False
         return self.layers[0].is_linear and self.layers[0].dropout.p == 0
 
@@ -135,15 +163,17 @@ class Backbone(nn.Module):
     def calibrate(self, graph: Graph) -> None:
         """Compute statistics of the training graph that the layers need, once."""
 
-    def walk(self, first: T, output: Callable[[int, GraphLayer, T], T]) -> list[T]:
+    def walk(
+        self, first: T, output: Callable[[int, GraphLayer, T], T], num_layers: int | None = None
+    ) -> list[T]:
         """Apply the layers in order to the encoder's rows; returns what `joined` reads.
 
         `output(depth, layer, h)` computes a layer's rows from those of the layer before. No other
         code loops over layers: training, inference, the refresh of histories and the measurement
-        of staleness differ in `output` alone.
+        of staleness differ in `output` alone. With `num_layers` only the first so many are applied.
         """
         h, kept = first, [first]
-        for depth, layer in enumerate(self.layers):
+        for depth, layer in enumerate(self.layers[:num_layers]):
             h = output(depth, layer, h)
             kept = [*kept, h] if self.joins_layers else [h]
         return kept
@@ -163,10 +193,10 @@ class Backbone(nn.Module):
         return out
 
     def infer(
-        self, adjacency: Adjacency, x: Tensor, ids: Tensor | None, chunk_edges: int
-    ) -> Tensor | None:
-        """Exact outputs of a network that computes them in its own way; None: layer by layer."""
-        return None
+        self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int, tell: Tell
+    ) -> Tensor:
+        """Exact outputs of all nodes, or the rows that a later layer reads, in its own way."""
+        raise AssertionError(f"{type(self).__name__} is computed layer by layer")
 
     def whole_pass(
         self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]

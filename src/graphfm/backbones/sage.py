@@ -51,7 +51,10 @@ class SAGELayer(GraphLayer):
         self.unit_rows = unit_rows
         neighbors = nn.Linear(in_width, out_width)
         root = nn.Linear(in_width, out_width, bias=False)
-        self.weight = nn.Parameter(torch.cat([neighbors.weight, root.weight], dim=1).detach())
+        self.weight = nn.Parameter(torch.empty(out_width, 2 * in_width))
+        with torch.no_grad():  # not by torch.cat: for a plan's weights it loads torch's compiler
+            self.weight[:, :in_width] = neighbors.weight
+            self.weight[:, in_width:] = root.weight
         self.bias = neighbors.bias
 
     def aggregate(self, h: Tensor, block: Block) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from graphfm.checkpointing import schema
 from graphfm.errors import InputError
+from graphfm.training.optimizers import kept_state
 from graphfm.training.trainer import Trainer
 
 Read = Callable[[str], Tensor]
@@ -28,6 +29,10 @@ RANGES = {  # smallest and largest number allowed in tensors whose names match
     "optimizer.*.exp_avg": FINITE,
     "optimizer.*.exp_avg_sq": (0, schema.MOST),
     "optimizer.*.momentum_buffer": FINITE,
+    "gathered.*": FINITE,
+    "rows.average": FINITE,
+    "rows.square": (0, schema.MOST),
+    "rows.steps": (0, schema.MOST),
     "sampler.*": FINITE,  # unless the sampler says something else (`Sampler.ranges`)
 }
 OWN = ("totals", "random.sampler", "random.model", "random.epoch")  # the trainer's own tensors
@@ -61,7 +66,13 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
     """The tensors of every part by name, not copied."""
     found = dict(trainer.state_dict()) | _of_parts(trainer)
     for number, kept in trainer.optimizer.state_dict()["state"].items():
-        found |= {f"optimizer.{number}.{key}": value for key, value in kept.items()}
+        for key, value in kept.items():
+            if not isinstance(value, Tensor):
+                raise InputError(
+                    f"the optimizer keeps {key} = {value!r}; a checkpoint can hold tensors only: "
+                    "use another optimizer, or checkpoint_every='0'"
+                )
+            found[f"optimizer.{number}.{key}"] = value
     return found
 
 
@@ -85,7 +96,7 @@ def check(
     `evaluated` means that the best weights so far are saved too. `saved` must have its `FORM`.
     """
     names, steps = frozenset(names), saved["touched"]["steps"]
-    expected = _expected(trainer, names, saved, evaluated)
+    expected = _expected(trainer, names, saved, evaluated, read)
     if strange := names ^ expected.keys():
         raise InputError(f"it does not fit this training: {min(strange)}")
     for name, like in expected.items():
@@ -101,7 +112,7 @@ def check(
         if impossible(trainer, {name: value}):
             raise InputError(f"{name} has numbers outside its range")
         if fnmatchcase(name, "optimizer.*.step"):
-            least = steps if trainer.method.sampler.always_trains else 1
+            least = steps if _always_moves(trainer) else 1
             if not min(least, MOST_STEPS) <= float(value) <= min(steps, MOST_STEPS):
                 taken = f"this training has taken {steps} steps"
                 raise InputError(f"{name} is {float(value):g}; {taken}")
@@ -138,7 +149,7 @@ def _of_parts(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _expected(
-    trainer: Trainer, names: frozenset[str], saved: Mapping[str, Any], evaluated: bool
+    trainer: Trainer, names: frozenset[str], saved: Mapping[str, Any], evaluated: bool, read: Read
 ) -> dict[str, Tensor]:
     """For each tensor that a checkpoint must have, one of the same shape and type."""
     if len(saved["lr"]) != len(trainer.optimizer.param_groups):
@@ -147,8 +158,12 @@ def _expected(
         raise InputError("it does not fit this training: age")
     found = _of_parts(trainer) | dict(trainer.state_dict())
     for number, parameter in _stepped(trainer, names).items():
-        for key in trainer.optimizer.kept:
+        for key in kept_state(trainer.optimizer) or ():
             found[f"optimizer.{number}.{key}"] = torch.zeros(()) if key == "step" else parameter
+    if kept_state(trainer.optimizer) is None:
+        found |= {
+            name: read(name) for names in _own_state(trainer, names).values() for name in names
+        }
     if evaluated:
         found |= {f"best.{name}": rows for name, rows in trainer.backbone.state_dict().items()}
     if saved["steps"] is not None:
@@ -165,16 +180,37 @@ def _stepped(trainer: Trainer, names: frozenset[str]) -> dict[int, Tensor]:
 
     Where batches may lack training nodes, Adam may not have moved any.
     """
-    kept, numbered = trainer.optimizer.kept, dict(enumerate(_parameters(trainer)))
+    kept, numbered = kept_state(trainer.optimizer) or (), dict(enumerate(_parameters(trainer)))
     if "exp_avg" not in kept:  # SGD has made its state before the first step, or keeps none
         return numbered if kept else {}
     moved = {n: p for n, p in numbered.items() if f"optimizer.{n}.exp_avg" in names}
-    return moved or (numbered if trainer.method.sampler.always_trains else {})
+    return moved or (numbered if _always_moves(trainer) else {})
+
+
+def _always_moves(trainer: Trainer) -> bool:
+    """True if the optimizer takes a step in every step of the training."""
+    return trainer.method.sampler.always_trains and trainer.training.accumulate == 1
+
+
+def _own_state(trainer: Trainer, names: frozenset[str]) -> dict[int, list[str]]:
+    """The names of the state that an optimizer of the user's own keeps, by parameter."""
+    found = dict[int, list[str]]()
+    for number in range(len(_parameters(trainer))):
+        own = sorted(name for name in names if name.startswith(f"optimizer.{number}."))
+        found |= {number: own} if own else {}
+    return found
 
 
 def _restore_optimizer(trainer: Trainer, names: frozenset[str], read: Read) -> None:
-    state = {
-        number: {key: read(f"optimizer.{number}.{key}").clone() for key in trainer.optimizer.kept}
-        for number in _stepped(trainer, names)
-    }
+    kept = kept_state(trainer.optimizer)
+    if kept is None:
+        state = {
+            number: {name.split(".", 2)[2]: read(name).clone() for name in own}
+            for number, own in _own_state(trainer, names).items()
+        }
+    else:
+        state = {
+            number: {key: read(f"optimizer.{number}.{key}").clone() for key in kept}
+            for number in _stepped(trainer, names)
+        }
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})

@@ -12,8 +12,9 @@ from graphfm.cli.config import Config, PrintConfig
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, print_json, say, terminal_width
+from graphfm.cli.own_model import choose_network
 from graphfm.cli.per_method import parsed_per_method
-from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
+from graphfm.cli.shared_options import BACKBONE, Dataset, Device, Model, ModelOptions, option
 from graphfm.experiments.compare.columns import SHOWN, choose_columns
 from graphfm.experiments.compare.entries import SET_ELSEWHERE
 from graphfm.experiments.compare.plan import Plan, choose_methods
@@ -25,7 +26,7 @@ from graphfm.experiments.tables import Table, as_text
 from graphfm.methods import METHODS
 from graphfm.options import one_of
 from graphfm.runs.config_file import comparison_as_toml
-from graphfm.runs.named import Named, choose_backbone
+from graphfm.runs.named import Named
 from graphfm.runs.options import TrainOption, train_options
 from graphfm.runs.own_code import importable
 
@@ -109,7 +110,9 @@ def compare(
     *,
     dataset: Dataset = "debian",
     methods: Methods = "all",
-    backbone: Annotated[str, BACKBONE] = "sage",
+    backbone: Annotated[str | None, BACKBONE] = None,
+    model: Model = None,
+    model_option: ModelOptions = None,
     seeds: Seeds = 3,
     budget_epochs: Epochs = None,
     device: Device = "auto",
@@ -130,12 +133,11 @@ def compare(
     command continues where an earlier one ended; methods, seeds or values may be added then. A
     setting goes to every method that takes it, and its value has to suit all of them; otherwise
     give it to single methods with --set. The table lists every setting in which rows differ, and
-    differences of test scores from the row that is best on validation. The time to the best epoch
-    includes preparation, not evaluation. Exit code 1: a training failed.
+    differences of test scores from the best row. Exit code 1: a training failed.
     """
     limits: dict[str, Any] = {"budget_epochs": budget_epochs, "budget_seconds": budget_seconds}
-    with importable(os.getcwd() if ":" in methods + backbone else None):
-        chosen, network = choose_methods(methods), choose_backbone(backbone)
+    with importable(os.getcwd() if ":" in f"{methods}{backbone}{model}" else None):
+        chosen, network = choose_methods(methods), choose_network(backbone, model, model_option)
         own = own_settings(settings_of or [])
         given, own = parsed_per_method(settings, chosen, network, own)
         plan = Plan.make(
@@ -143,13 +145,12 @@ def compare(
             sweep=[Sweep.parse(text) for text in sweep or []], own=own, patience=patience, **limits,
             **given,
         )  # fmt: skip
-    shown = choose_columns(columns)
     if print_config:
         limits |= {"seeds": seeds, "set": settings_of, "sweep": sweep, "columns": columns}
-        names = {"dataset": dataset, "backbone": backbone, "methods": methods, "device": device}
+        names = {"dataset": dataset, "backbone": network.name, "methods": methods, "device": device}
         _print_config(names, {**limits, "out": out}, {**given, "patience": patience})
     else:
-        _run(plan, out, shown, json)
+        _run(plan, out, choose_columns(columns), json)
 
 
 def _print_config(*parts: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import typer
 from graphfm.cli.options import flag, own_code, own_codes, value_of
 from graphfm.cli.shared_options import option
 from graphfm.errors import InputError
-from graphfm.options import Kind, Option
+from graphfm.options import Kind, Option, join
 from graphfm.runs.config_file import Known, known_settings, read_config_file
 
 PANEL = "Run options"
@@ -96,14 +96,11 @@ class _FileOption:
             return [f"{self.flag}={item}" for item in value]
         if self.opposite:
             return [self.flag if value else self.opposite]
-        return [f"{self.flag}={_text(self.key, value)}"]
+        several = isinstance(value, list | tuple)
+        return [f"{self.flag}={join(map(_text, value)) if several else _text(value)}"]
 
 
-def _text(key: str, value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, list | tuple):
-        return value if isinstance(value, str) else repr(value)
-    if any("," in str(item) for item in value):
-        raise InputError(f"{key} is {value!r}; expected values without commas")
-    return ",".join(_text(key, item) for item in value)
+    return value if isinstance(value, str) else repr(value)

@@ -13,7 +13,7 @@ from graphfm.checkpointing.store import CheckpointStore
 from graphfm.cli.output import Interrupted, print_json
 from graphfm.errors import InputError
 from graphfm.memory import size
-from graphfm.metrics.names import title
+from graphfm.metrics.names import rounded, title
 from graphfm.runs.folder import CHECKPOINTS
 from graphfm.runs.run import Run
 
@@ -46,12 +46,13 @@ def report(result: Result, json: bool) -> None:
 
 def _line(result: Result) -> str:
     score = result.score
-    when, val = f"at epoch {score.best_epoch} of {score.epochs}", f"with {score.val:.4f}"
+    when, val = f"at epoch {score.best_epoch} of {score.epochs}", f"with {rounded(score.val)}"
     if score.test is None:
         found = f"no test nodes; best on validation {val} ({title(score.metric)}) {when}"
     else:
         found = (
-            f"test {score.test:.4f} ({title(score.metric)}) {when}, the best on validation {val}"
+            f"test {rounded(score.test)} ({title(score.metric)}) {when}, the best on validation "
+            f"{val}"
         )
     return (
         f"{found}; {score.seconds_per_epoch:.3g} s an epoch, "

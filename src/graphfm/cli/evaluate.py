@@ -9,6 +9,7 @@ from graphfm.cli.evaluate_tables import tables_of
 from graphfm.cli.output import Json, print_json, say, terminal_width
 from graphfm.cli.results import Backbone, Dataset, RunArgument, load_run
 from graphfm.cli.shared_options import Device, option
+from graphfm.cli.shared_options import Model as OwnModel
 from graphfm.data.graph import SPLITS
 from graphfm.errors import InputError
 from graphfm.experiments.tables import as_text
@@ -34,6 +35,7 @@ def evaluate(
     split: Split = None,
     picture: Picture = None,
     backbone: Backbone = None,
+    model: OwnModel = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -44,9 +46,9 @@ def evaluate(
     """
     if picture is not None and picture.suffix.lower() != ".png":
         raise InputError(f"--picture is {picture}; expected a file that ends in .png")
-    name, graph, model = load_run(run, dataset, backbone, device)
-    report = model.report(graph, split)
-    names = list(model.class_names or map(str, range(model.num_classes)))
+    name, graph, trained = load_run(run, dataset, (backbone, model), device)
+    report = trained.report(graph, split)
+    names = list(trained.class_names or map(str, range(trained.num_classes)))
     if picture is not None:
         try:
             with atomic_path(picture) as unfinished:

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphfm.experiments.outcome import as_number
 from graphfm.experiments.tables import Column, Table
-from graphfm.metrics.names import title
+from graphfm.metrics.names import LABELS, title
 
 SHOWN = 20  # most classes, and most confusions, that a terminal shows
 WIDE = 8  # most classes whose confusions are shown as a matrix
@@ -18,7 +18,8 @@ def tables_of(report: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
     split = report["split"]
     tables = [_metrics(report)]
     if "classes" in report:
-        tables.append(_classes(report["classes"], names, split))
+        what = "label" if report["task"] == LABELS else "class"
+        tables.append(_classes(report["classes"], names, f"{what} ({split})"))
     if len(report.get("targets", ())) > 1:
         tables.append(_targets(report["targets"], names, split))
     if "confusion" in report:
@@ -42,7 +43,7 @@ def _metrics(report: Mapping[str, Any]) -> Table:
     return Table(columns, rows, remarks=(*remark, chosen))
 
 
-def _classes(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str) -> Table:
+def _classes(rows: Sequence[Mapping[str, Any]], names: Sequence[str], heading: str) -> Table:
     """The largest classes first, as far as a terminal has room."""
     order = sorted(range(len(rows)), key=lambda number: -rows[number]["support"])
     numbers = ("precision", "recall", "f1")
@@ -56,7 +57,7 @@ def _classes(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str
         for number in order[:SHOWN]
     )
     columns = (
-        Column(f"class ({split})", left=True, names_row=True), Column("precision"),
+        Column(heading, left=True, names_row=True), Column("precision"),
         Column("recall"), Column("F1"), Column("nodes"), Column("predicted"),
     )  # fmt: skip
     return Table(columns, filled, remarks=_and_more(len(rows), "classes"))
@@ -65,7 +66,7 @@ def _classes(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str
 def _targets(rows: Sequence[Mapping[str, Any]], names: Sequence[str], split: str) -> Table:
     metrics = ("r2", "mae", "rmse")
     filled = tuple(
-        (name, *(as_number(row[m], ".4g") for m in metrics), f"{row['support']:,}")
+        (name, *(as_number(row[m]) for m in metrics), f"{row['support']:,}")
         for name, row in zip(names[:SHOWN], rows, strict=False)
     )
     columns = (
@@ -120,7 +121,7 @@ def _calibration(found: Mapping[str, Any], split: str) -> Table:
     )  # fmt: skip
     columns = (
         Column(f"probability ({split})", left=True, names_row=True), Column("predictions"),
-        Column("mean"), Column("right"),
+        Column("mean"), Column("come true"),
     )  # fmt: skip
     remark = f"expected calibration error {found['ece']:.4f}: the mean distance of the two"
     return Table(columns, filled, remarks=(remark,))

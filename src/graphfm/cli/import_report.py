@@ -6,6 +6,7 @@ from typing import Any
 
 from graphfm.cli.output import say
 from graphfm.cli.transfer_bar import TransferBar
+from graphfm.data.graph.summary import target_in_words
 
 SHOWN_CLASSES = 10
 COUNTS = {
@@ -21,6 +22,10 @@ LOST = {
     "rows_without_id": "nodes without an id, left out",
     "repeated_ids": "nodes with a repeated id, left out",
     "left_the_split": "nodes without a label, left the split",
+}
+UNUSED = {
+    "unused_columns": "columns not used",
+    "unused_edge_columns": "columns of edges not used",
 }
 
 
@@ -54,10 +59,13 @@ def report_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"class {name}", f"{count:,}"
     if len(classes) > SHOWN_CLASSES:
         yield "more classes", f"{len(classes) - SHOWN_CLASSES:,}"
+    for target in report.get("targets", []):
+        yield f"target {target['name']}", target_in_words(target)
     for feature in report.get("features", []):
         lacking = f", {feature['missing']:,} missing" if feature["missing"] else ""
         yield f"feature {feature['column']}", f"{feature['encoding']}: {feature['width']}{lacking}"
     if not report.get("features") and "edge_rows" in report:
         yield "features", "none given: log(1 + in-degree) is the only one"
-    if unused := report.get("unused_columns"):
-        yield "columns not used", ", ".join(unused)
+    for key, text in UNUSED.items():
+        if unused := report.get(key):
+            yield text, ", ".join(unused)

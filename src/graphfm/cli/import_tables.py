@@ -10,10 +10,11 @@ from graphfm.cli.import_options import make_request, no_others, with_options
 from graphfm.cli.import_report import ImportBar, report_rows
 from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.cli.shared_options import option
-from graphfm.data.datasets import load
-from graphfm.data.graph import Graph
+from graphfm.data.datasets import is_folder, load
+from graphfm.data.sources.folder_writer import import_graph
+from graphfm.data.sources.foreign import kind_of
 from graphfm.data.sources.tables.export import FORMATS, export_tables
-from graphfm.data.sources.tables.importer import import_graph, import_tables
+from graphfm.data.sources.tables.importer import import_tables
 from graphfm.errors import InputError
 
 DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -25,7 +26,9 @@ Memory = Annotated[str, option("Memory to use, such as 2GB.", "SIZE")]
 def import_command(
     given: Annotated[
         str | None,
-        typer.Argument(metavar="FILE", help="A TOML file, a FILE.npz, or a table of edges."),
+        typer.Argument(
+            metavar="PATH", help="A TOML file, a table of edges, or a graph in another format."
+        ),
     ] = None,
     *,
     out: Annotated[Path, option("The folder to make.", "FOLDER")],
@@ -35,13 +38,14 @@ def import_command(
 ) -> None:
     """Make a graph of your tables: CSV, TSV, JSON lines (also .gz, .zst) or Parquet.
 
+    A graph in another format (.npz, OGB, GraphSAINT, .npy, .mtx, METIS, edge lists) is converted.
     Afterwards the folder is a dataset: graphfm train --dataset FOLDER.
     Nothing is lost without a word: see --allow. docs/your-graph.md has an example.
     """
     limit = parse_size(memory)
-    if given is not None and given.endswith(".npz"):
+    if given is not None and is_graph(given):
         no_others(given, options)
-        report = import_graph(Graph.from_npz(given), out)
+        report = import_graph(load(given), out)
     else:
         request = make_request(given, options)
         with ImportBar() as bar:
@@ -67,6 +71,14 @@ def export(
         print_json({"out": str(out), "nodes": graph.num_nodes, "edges": graph.num_edges})
     else:
         say(f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges in {out}")
+
+
+def is_graph(given: str) -> bool:
+    """True if a path holds a whole graph, as docs/formats.md lists them; .tsv is a table here."""
+    if is_folder(given):
+        raise InputError(f"{given} is a graph in a folder already; use it with --dataset {given}")
+    table = given.lower().removesuffix(".gz").endswith(".tsv")
+    return given.endswith(".npz") or (not table and kind_of(Path(given)) is not None)
 
 
 def parse_size(text: str) -> int:

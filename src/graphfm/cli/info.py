@@ -6,10 +6,10 @@ import typer
 
 from graphfm.cli.output import Json, print_json, print_rows
 from graphfm.cli.shared_options import completion
-from graphfm.data.datasets import DATASETS, load
+from graphfm.data.datasets import DATASETS, is_folder, known_size, load
 from graphfm.data.graph import Graph
 from graphfm.data.graph.size import GraphSize
-from graphfm.data.graph.summary import summarize
+from graphfm.data.graph.summary import summarize, target_in_words
 from graphfm.memory import size
 from graphfm.runs.memory_plan import plan_for
 from graphfm.runs.run import Run
@@ -28,7 +28,9 @@ def info(
 ) -> None:
     """Describe a graph: size, degrees, homophily, classes, splits, and the memory of a training."""
     graph = load(dataset)
-    record = {"dataset": dataset, **summarize(graph), "training_bytes": _training_bytes(graph)}
+    known = known_size(dataset, graph.device) if is_folder(dataset) else None
+    training = _training_bytes(graph, known)
+    record = {"dataset": dataset, **summarize(graph), "training_bytes": training}
     if json:
         print_json(record)
         return
@@ -37,11 +39,11 @@ def info(
         typer.echo(f"warning: {record['label_warning']}")
 
 
-def _training_bytes(graph: Graph) -> dict[str, int] | None:
+def _training_bytes(graph: Graph, known: GraphSize | None) -> dict[str, int] | None:
     """Memory that the plan gives for SAGE beside the graph, by method; None without labels."""
     if not graph.num_classes:
         return None
-    size_of_graph = GraphSize.of(graph)
+    size_of_graph = known or GraphSize.of(graph)
     plans = {m: plan_for(Run.make(method=m), size_of_graph, graph.device) for m in PLANNED}
     return {method: plan.needed for method, plan in plans.items()}
 
@@ -58,7 +60,7 @@ def _rows(record: dict[str, Any]) -> list[tuple[str, str]]:
             rest = f", and {more} more" if (more := len(counts) - len(parts)) else ""
             shown |= {"largest classes": ", ".join(parts) + rest} if parts else {}
         elif name == "targets":
-            shown |= {f"target {target['name']}": _target(target) for target in value or ()}
+            shown |= {f"target {target['name']}": target_in_words(target) for target in value or ()}
         elif name == "graph_bytes":
             shown["memory of the graph"] = size(value)
         elif name == "training_bytes":
@@ -67,14 +69,6 @@ def _rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         elif name not in ("label_warning", "class_counts"):
             shown[name.replace("_", " ")] = value
     return [(name, _text(value)) for name, value in shown.items()]
-
-
-def _target(target: dict[str, Any]) -> str:
-    known = f"known of {target['known']:,} nodes"
-    if not target["known"]:
-        return known
-    numbers = (f"{name} {target[name]:.4g}" for name in ("mean", "std", "min", "max"))
-    return f"{known}, {', '.join(numbers)}"
 
 
 def _text(value: Any) -> str:

@@ -30,7 +30,14 @@ COMMANDS = {
         "evaluate:evaluate",
         "Score the model of a run on its own graph, or on another one.",
     ),
-    "predict": ("results:predict", "Write each node's predicted class and its probability as CSV."),
+    "predict": (
+        "results:predict",
+        "Write the predicted class of each node, with its probability.",
+    ),
+    "embed": (
+        "results:embed",
+        "Write the rows that a layer of the network computes for each node.",
+    ),
     "reproduce": (
         "reproduce:reproduce",
         "Run a table of the paper and print it beside the paper's numbers.",

@@ -6,11 +6,13 @@ import copy
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
 from graphfm.cli.help import MORE
+from graphfm.cli.own_model import choose_network, network_of_run
 from graphfm.cli.shared_options import completion
 from graphfm.errors import InputError
 from graphfm.options import Option
@@ -33,7 +35,27 @@ def own_code(arguments: Sequence[str]) -> dict[str, Named]:
     The current folder is importable, as with `python -m`.
     """
     chosen = (("method", choose_method), ("backbone", choose_backbone))
-    return {what: own for what, choose in chosen for own in _own(what, choose, arguments)}
+    found = {what: own for what, choose in chosen for own in _own(what, choose, arguments)}
+    model = _own_model(arguments)
+    return found if model is None else {**found, "backbone": model}
+
+
+def _own_model(arguments: Sequence[str]) -> Named | None:
+    """The model of the user's own that a command line names, with its arguments."""
+    model, resumed = value_of("--model", arguments), value_of("--resume", arguments)
+    backbone, texts = value_of("--backbone", arguments), values_of("--model-option", arguments)
+    if model is None and not texts:
+        return None
+    if resumed is not None and texts:
+        raise InputError(
+            "--resume continues with the settings of the run; leave out --model-option"
+        )
+    with importable(os.getcwd()):
+        if resumed is None:
+            return choose_network(backbone, model, texts)
+        again = network_of_run(Path(resumed), backbone, model)
+        assert isinstance(again, Named)
+        return again
 
 
 def own_codes(arguments: Sequence[str]) -> list[Named]:
@@ -133,10 +155,15 @@ def _in_panel(panel: str, parameter: inspect.Parameter) -> inspect.Parameter:
 
 def value_of(option: str, arguments: Sequence[str]) -> str | None:
     """The last value that the arguments give to an option, before typer has read them."""
-    found = None
+    return next(reversed(values_of(option, arguments)), None)
+
+
+def values_of(option: str, arguments: Sequence[str]) -> list[str]:
+    """All values that the arguments give to an option, before typer has read them."""
+    found = list[str]()
     for number, argument in enumerate(arguments):
         if argument == option:
-            found = arguments[number + 1] if number + 1 < len(arguments) else found
+            found += arguments[number + 1 : number + 2]
         elif argument.startswith(f"{option}="):
-            found = argument.partition("=")[2]
+            found.append(argument.partition("=")[2])
     return found

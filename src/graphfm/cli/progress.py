@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from graphfm.cli.output import is_quiet, say
 from graphfm.experiments.progress import duration
+from graphfm.metrics.names import rounded
 from graphfm.training.callbacks import Callback, EpochRecord
 from graphfm.training.settings import Training
 
@@ -55,7 +56,7 @@ class ProgressBar(Bars, Callback):
     def on_epoch(self, record: EpochRecord, best: float) -> None:
         shown = {"loss": f"{record.loss:.4f}"}
         if record.val is not None:
-            shown |= {"val": f"{record.val:.4f}", "best": f"{best:.4f}"}
+            shown |= {"val": rounded(record.val), "best": rounded(best)}
         self.progress.update(self.task, completed=record.epoch, **shown)  # type: ignore[arg-type]
 
 
@@ -87,7 +88,7 @@ class ProgressLines(Callback):
         with self._lock:
             first, self.num_heard = self.num_heard == 0, record.epoch - self.num_before
             if record.val is not None:
-                self.val = f"{record.val:.4f} (best {best:.4f})"
+                self.val = f"{rounded(record.val)} (best {rounded(best)})"
             self.line = (
                 f"epoch {record.epoch} of {self.training.epochs}: loss {record.loss:.4f}, "
                 f"validation {self.val}{self._time_left(record.epoch)}"

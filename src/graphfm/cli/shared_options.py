@@ -8,6 +8,9 @@ import typer
 from graphfm.backbones import BACKBONES
 from graphfm.data.datasets import DATASETS
 from graphfm.runs.devices import DEVICES
+from graphfm.runs.options import NETWORK
+
+NETWORK_PANEL = f"{NETWORK} options"
 
 
 def option(
@@ -55,6 +58,20 @@ BACKBONE = option(
     default="sage",
     names=BACKBONES,
 )
+Model = Annotated[
+    str | None,
+    option(
+        "A network of PyG instead: package.module:function, or a class.",
+        "NAME",
+        panel=NETWORK_PANEL,
+    ),
+]
+ModelOptions = Annotated[
+    list[str] | None,
+    option(
+        "An argument of the model's function; may be repeated.", "NAME=VALUE", panel=NETWORK_PANEL
+    ),
+]
 Dataset = Annotated[str, DATASET]
 Device = Annotated[
     str, option("auto, cpu, cuda, or one of several GPUs: cuda:1.", "NAME", names=DEVICES)

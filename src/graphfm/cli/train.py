@@ -16,7 +16,7 @@ from graphfm.cli.options import parsed, with_settings
 from graphfm.cli.output import Json, folded, print_json, say
 from graphfm.cli.progress import progress_of
 from graphfm.cli.resume import go_on
-from graphfm.cli.shared_options import BACKBONE, DATASET, Device, option
+from graphfm.cli.shared_options import BACKBONE, DATASET, Device, Model, ModelOptions, option
 from graphfm.data.datasets import load
 from graphfm.data.graph.labels import in_words
 from graphfm.errors import InputError
@@ -89,6 +89,8 @@ def train(
     dataset: Annotated[str | None, DATASET] = None,
     method: MethodName = None,
     backbone: Annotated[str | None, BACKBONE] = None,
+    model: Model = None,
+    model_option: ModelOptions = None,
     device: Device = "auto",
     out: Out = None,
     recipe: RecipeName = None,
@@ -102,28 +104,26 @@ def train(
 ) -> None:
     """Train a network on a graph and report its test score.
 
-    Without options, it trains GraphSAGE on the graph of Debian's packages. The weights of the epoch
-    with the best validation score are kept; the test score is computed once, for that epoch.
+    Without options, it trains GraphSAGE on the graph of Debian's packages. The test score is
+    computed once, for the epoch with the best validation score, whose weights are kept.
     """
     interval = None if checkpoint_every is None else Interval.parse(checkpoint_every)
     what = {"dataset": dataset, "method": method, "backbone": backbone}
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
         if explain or print_config:
-            flag = "--explain" if explain else "--print-config"
-            raise InputError(f"{flag} prints the plan of a new training; leave out --resume")
-        place = None if device == "auto" else device
-        others = {"dataset": dataset, "device": place, "out": out, "recipe": recipe, **settings}
+            flag = "explain" if explain else "print-config"
+            raise InputError(f"--{flag} prints the plan of a new training; leave out --resume")
+        others = {"dataset": dataset, "out": out, "recipe": recipe, **settings}
+        others["device"] = None if device == "auto" else device
         go_on(resume, interval, json, {**given, **own}, others)
         return
     known = None if recipe is None else recipe_of(recipe)
-    options = _settled(own, given, settings, device, None if known is None else known.run)
-    options = options if known is None else known.options(**options)
+    options = _settled(own, given, settings, device, known)
     if print_config:
         typer.echo(run_as_toml(Run.make(**{**options, **own})), nl=False)
         return
-    departure = None if known is None else known.departure(options)
-    if departure is not None:
+    if (departure := None if known is None else known.departure(options)) is not None:
         say(departure)
     _train({**options, **own}, out, interval, json=json, explain=explain)
     if departure is None and dataset is None and not explain:
@@ -141,15 +141,16 @@ def _settled(
     given: Mapping[str, str],
     settings: Mapping[str, Any],
     device: str,
-    base: Run | None = None,
+    known: Recipe | None = None,
 ) -> dict[str, Any]:
     """Options for `Run.make`: the names that were given, and the parsed settings."""
-    recipe = {} if base is None else {"method": base.method, "backbone": base.backbone}
+    recipe = {} if known is None else {n: getattr(known.run, n) for n in ("method", "backbone")}
     names = {**recipe, **given}
     method = own.get("method") or choose_method(names.get("method", "full"))
     network = names.get("backbone") or backbone_of(method) or "sage"
     backbone = own.get("backbone") or choose_backbone(network)
-    return {**given, "device": device, **parsed(settings, method, backbone)}
+    options = {**given, "device": device, **parsed(settings, method, backbone)}
+    return options if known is None else known.options(**options)
 
 
 def _train(
@@ -184,8 +185,8 @@ def _train(
     out = out or new_path(run)
     say(
         f"{run.dataset}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features} features, {in_words(graph)}; "
-        f"{run.backbone} of {run.backbone_settings['layers']} layers, {run.method}, on {device}",
+        f"{run.training.in_words(graph.num_features)}, {in_words(graph)}; "
+        f"{_network_of(run)}, {run.method}, on {device}",
         fold=True,
     )
     try:
@@ -197,3 +198,9 @@ def _train(
         with suppress(OSError):
             out.rmdir()  # fails, as it should, if anything was written to it
     report(result, json)
+
+
+def _network_of(run: Run) -> str:
+    """The network in words: its name, and its depth if that is a setting."""
+    layers = run.backbone_settings.get("layers")
+    return run.backbone if layers is None else f"{run.backbone} of {layers} layers"

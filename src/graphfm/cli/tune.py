@@ -12,8 +12,9 @@ from graphfm.cli.compare import Epochs, Methods, Patience, Settings, shared_reco
 from graphfm.cli.experiment_view import experiment_view
 from graphfm.cli.options import with_settings
 from graphfm.cli.output import Interrupted, Json, folded, print_json, say, terminal_width
+from graphfm.cli.own_model import choose_network
 from graphfm.cli.per_method import parsed_per_method
-from graphfm.cli.shared_options import BACKBONE, Dataset, Device, option
+from graphfm.cli.shared_options import BACKBONE, Dataset, Device, Model, ModelOptions, option
 from graphfm.experiments.compare.entries import SET_ELSEWHERE
 from graphfm.experiments.compare.plan import choose_methods
 from graphfm.experiments.compare.sweep import own_settings
@@ -23,7 +24,8 @@ from graphfm.experiments.tune import TunePlan, Tuning
 from graphfm.experiments.tune.plan import PATIENCE
 from graphfm.experiments.tune.record import counts
 from graphfm.experiments.tune.run import require_optuna
-from graphfm.runs.named import Named, choose_backbone
+from graphfm.metrics.names import rounded
+from graphfm.runs.named import Named
 from graphfm.runs.options import train_options
 from graphfm.runs.own_code import importable
 
@@ -68,7 +70,9 @@ def tune(
     *,
     dataset: Dataset = "debian",
     methods: Methods = "all",
-    backbone: Annotated[str, BACKBONE] = "sage",
+    backbone: Annotated[str | None, BACKBONE] = None,
+    model: Model = None,
+    model_option: ModelOptions = None,
     minutes: Minutes = None,
     trials: Trials = None,
     seeds: Seeds = 3,
@@ -92,8 +96,8 @@ def tune(
     of a method finished.
     """
     require_optuna()
-    with importable(os.getcwd() if ":" in methods + backbone else None):
-        chosen, network = choose_methods(methods), choose_backbone(backbone)
+    with importable(os.getcwd() if ":" in f"{methods}{backbone}{model}" else None):
+        chosen, network = choose_methods(methods), choose_network(backbone, model, model_option)
         single = own_settings(settings_of or [])
         given, single = parsed_per_method(settings, chosen, network, single)
         plan = TunePlan.make(
@@ -139,7 +143,7 @@ def _summary(outcome: Outcome) -> str:
     score = outcome.score
     if score is None or score.test is not None:
         return summary(outcome)
-    return f"validation {score.val:.4f} at epoch {score.best_epoch} of {score.epochs}"
+    return f"validation {rounded(score.val)} at epoch {score.best_epoch} of {score.epochs}"
 
 
 def _interrupted(tuning: Tuning) -> str:

@@ -15,6 +15,7 @@ from graphfm.data.sources.catalog import CATALOG
 from graphfm.data.sources.fetch import fetched_size, folder_size, load_fetched
 from graphfm.data.sources.foreign import FORMATS, kind_of, read_foreign
 from graphfm.data.sources.mapped_folder import open_graph
+from graphfm.data.sources.tables.joining import join_tables
 from graphfm.data.synthetic import SHAPES, shape_of, synthetic
 from graphfm.errors import InputError, did_you_mean
 
@@ -51,6 +52,16 @@ def load(
     """
     graph = _load(name, root, device, dtype)
     return (graph if dtype is None else graph.with_features(dtype)).to(device)
+
+
+def join(graph: Graph | str | Path, nodes: str | Path, edges: str | Path | None = None) -> Graph:
+    """Return an imported graph with new nodes after its own, and with their edges.
+
+    `nodes` and `edges` are tables with the columns of the import (a file or a glob). New rows are
+    encoded as then; edges may also name nodes of the graph.
+    """
+    own = graph if isinstance(graph, Graph) else load(graph)
+    return join_tables(own, [str(nodes)], [] if edges is None else [str(edges)])
 
 
 def _load(

@@ -29,11 +29,10 @@ class Estimator:
     views: ClassVar[frozenset[str]] = frozenset()  # optional fields of Block that it reads
     keeps_history: ClassVar[bool] = False
     history_of: ClassVar[str] = "output"  # or "input" or "aggregate": what histories hold
-    # With dropout, histories are written by a second pass; True if that pass runs first.
-    records_first: bool = False
+    records_first: bool = False  # the second pass, which writes histories where there is dropout
     dropout_in_histories: bool = False  # no second pass: the pass with dropout writes them
     untrained: str = "record"  # what batches without training nodes do; or "skip": nothing
-    computes_halo: ClassVar[bool] = False  # `halo_aggregate` is known, and the halo follows from it
+    computes_halo: ClassVar[bool] = False  # the halo follows from its known `halo_aggregate`
     shares_dropout: ClassVar[bool] = False  # past rows get the same dropout mask as fresh rows
     # True if a step may be replayed as a CUDA graph: no hook depends on Python values that change.
     capturable: ClassVar[bool] = False

@@ -159,7 +159,7 @@ class HaloDifference(Estimator):
         if not all(layer.updates for layer in self.layers):
             return {}
         ids = torch.arange(degree.numel(), device=degree.device)
-        rows, h = {}, h0
+        rows, h = dict[int, Tensor](), h0
         for depth in range(len(self.layers) - 1):
             rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree))
         return rows

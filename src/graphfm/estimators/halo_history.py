@@ -97,13 +97,14 @@ class HaloHistory(Estimator):
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
-        if rows and self.first_hop is not None and self.first_layer is not None:
+        first = self.first_layer
+        if rows and self.first_hop is not None and first is not None:
             # The first layer's rows are computed, not read from the history.
-            if not self.first_layer.updates:
+            if not first.updates:
                 return {depth: rows[depth] for depth in rows if depth > 0}
-            with torch.no_grad(), frozen_statistics(self.first_layer):
+            with torch.no_grad(), frozen_statistics(first):
                 targets = Targets(h0, h0, degree)
-                rows[0] = self.first_layer.update(self.first_hop.pull(ids), targets)
+                rows[0] = first.update(self.first_hop.pull(ids), targets)
         return rows
 
     def sources(self, step: LayerStep) -> Tensor:

@@ -25,10 +25,10 @@ from graphfm.experiments.cell import VALIDATION
 from graphfm.experiments.curve import CurveRecord
 from graphfm.experiments.outcome import BROKEN, FAILED, FINISHED, UNDEFINED, Outcome, reason
 from graphfm.experiments.staleness_record import STALENESS, StalenessRecord
+from graphfm.runs.carried import unpacked
 from graphfm.runs.execute import fit_in
 from graphfm.runs.folder import RunFolder
 from graphfm.runs.memory_plan import TooLarge
-from graphfm.runs.named import unpacked
 from graphfm.runs.run import Run, build, pick_device
 from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.loop import fit

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from graphfm.memory import is_out_of_memory
+from graphfm.metrics.names import rounded
 from graphfm.training.callbacks import Score
 
 FINISHED, UNDEFINED, FAILED = "finished", "not defined", "failed"
@@ -63,9 +64,9 @@ def summary(outcome: Outcome) -> str:
     score = outcome.score
     if score is None:
         return f"{outcome.status}: {outcome.error}"
-    test = "no test nodes" if score.test is None else f"test {score.test:.4f}"
+    test = "no test nodes" if score.test is None else f"test {rounded(score.test)}"
     return (
-        f"{test}, validation {score.val:.4f} after {score.seconds_to_best:.3g} s, "
+        f"{test}, validation {rounded(score.val)} after {score.seconds_to_best:.3g} s, "
         f"{score.peak_bytes / 2**20:,.0f} MiB"
     )
 
@@ -94,13 +95,18 @@ def deviation(values: Sequence[float]) -> float | None:
     return stdev(values) if len(values) > 1 else None
 
 
-def as_number(value: float | None, form: str = ".4f") -> str:
-    return NONE if value is None else f"{value:{form}}"
+def as_number(value: float | None, form: str | None = None) -> str:
+    """A number in a table; without a `form` it is a score."""
+    if value is None:
+        return NONE
+    return rounded(value) if form is None else f"{value:{form}}"
 
 
 def with_deviation(value: float | None, spread: float | None) -> str:
     """0.8052 ± 0.0031, as in a table."""
-    return as_number(value) if spread is None else f"{as_number(value)} ± {spread:.4f}"
+    if value is None or spread is None:
+        return as_number(value)
+    return f"{rounded(value)} ± {rounded(spread, like=value)}"
 
 
 def _layers(score: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:

@@ -101,7 +101,7 @@ def compare_staleness(
     observer, train = observer or Observer(), run_cell or run_in_child
     _check(options, seeds)
     graph = load(options["dataset"], device=pick_device(options["device"]))
-    check_trainable(graph)
+    check_trainable(graph, _run(FULL, options, 0).training)
     names = [name for name in ROWS if _is_defined(name, options, graph, observer)]
     planned = [_planned(name, options, seeds) for name in names]
     fingerprint = graph.fingerprint

@@ -10,6 +10,7 @@ OF_CLASSES = ("micro-f1", "macro-f1", "balanced-accuracy", "roc-auc", "average-p
 OF_REGRESSION = ("r2", "mae", "rmse")
 SAME = {"accuracy": "micro-f1"}  # another name for the same number
 LOWER_IS_BETTER = frozenset({"mae", "rmse"})
+SMALL = 1e-3  # errors are as small as the unit of a target makes them
 TITLES = {
     "micro-f1": "micro-F1", "macro-f1": "macro-F1", "balanced-accuracy": "balanced accuracy",
     "roc-auc": "ROC-AUC", "average-precision": "average precision", "r2": "R²", "mae": "MAE",
@@ -32,6 +33,15 @@ def bounds(metric: str) -> tuple[float, float]:
     if metric in LOWER_IS_BETTER:
         return 0.0, math.inf
     return (-math.inf, 1.0) if metric == "r2" else (0.0, 1.0)
+
+
+def rounded(value: float, like: float | None = None) -> str:
+    """A score with four decimals, or with four digits where decimals would hide it.
+
+    A deviation is rounded `like` its score.
+    """
+    small = 0 < abs(value if like is None else like) < SMALL
+    return f"{value:.4g}" if small else f"{value:.4f}"
 
 
 def title(metric: str) -> str:

@@ -12,6 +12,7 @@ from graphfm.metrics.names import LABELS, REGRESSION, names_for
 from graphfm.metrics.scores import LAST, all_scores
 
 BINS = 10  # of probability, each of the same width
+MOST_CONFUSED = 1000  # classes of which every pair is counted
 DEGREES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # where a bucket begins
 
 
@@ -24,9 +25,9 @@ def report(
     """
     degrees = by_degree(task, outputs, y, degree, positive)
     if task == REGRESSION:
-        return {"targets": by_target(outputs, y), "degrees": degrees}
-    found: dict[str, Any] = {"classes": by_class(task, outputs, y)}
-    if task != LABELS:
+        return {"task": task, "targets": by_target(outputs, y), "degrees": degrees}
+    found: dict[str, Any] = {"task": task, "classes": by_class(task, outputs, y)}
+    if task != LABELS and outputs.size(1) <= MOST_CONFUSED:
         found["confusion"] = confusion(outputs, y)
     return {**found, "calibration": calibration(task, outputs, y), "degrees": degrees}
 

@@ -107,9 +107,9 @@ class BatchPass(Watcher):
             arguments[name] = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim)
 
     def _complete(self, number: int, cut: Cut, arguments: dict[str, Any]) -> None:
-        """Write the batch's rows to the history of a propagation's input, and read the halo's."""
+        """Give a propagation the rows of its halo, and let no gradient leave the batch."""
         block, estimator = self.batch.blocks[cut.depth], self.estimator
-        if not cut.deep or not (estimator.computes_halo or isinstance(estimator, HaloHistory)):
+        if not cut.deep or not estimator.views & {"from_halo"}:
             return
         rows, num_dst = joined(arguments, cut.deep), block.num_dst
         if not isinstance(estimator, HaloHistory):  # gradients stay inside the batch

@@ -118,10 +118,10 @@ def certify(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> Certific
         f"{cut.in_width} numbers a node"
         for cut in found.cuts
     )
-    return Certificate(
-        type(model.net).__name__, found.num_hops, cuts, rules.refusals(errors), rules.warnings(),
-        errors,
-    )  # fmt: skip
+    refused = rules.refusals(errors)
+    warnings = {name: text for name, text in rules.warnings().items() if name not in refused}
+    name = type(model.net).__name__
+    return Certificate(name, found.num_hops, cuts, refused, warnings, errors)
 
 
 def check_kind(net: nn.Module) -> None:

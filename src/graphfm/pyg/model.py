@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
 from graphfm.batch import Batch, Block, Rows
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -27,9 +27,9 @@ from graphfm.pyg.guards import in_mode, uncached
 from graphfm.pyg.inference import in_chunks
 from graphfm.pyg.notes import Notes
 from graphfm.pyg.probe import Findings, Probe
-from graphfm.pyg.repeat import Repeat
+from graphfm.pyg.repeat import Found, Repeat, UpTo
 from graphfm.pyg.trials import rows_follow
-from graphfm.pyg.watching import watching
+from graphfm.pyg.watching import Watcher, watching
 from graphfm.pyg.whole_graph import WholeGraph, edge_data
 
 
@@ -37,6 +37,7 @@ class OwnModel(Backbone):
     """The user's network. `calibrate` binds it to the graph that it is trained on."""
 
     capturable = False
+    infers_itself = True
 
     def __init__(self, net: nn.Module, call: CallModel, findings: Findings) -> None:
         super().__init__(nn.Identity(), findings.cuts, nn.Identity())
@@ -65,7 +66,7 @@ class OwnModel(Backbone):
     def begins_linear(self) -> bool:
         cuts = self.findings.cuts
         first = [cut for cut in cuts if cut.depth == 0]
-        alone = len(first) == 1 and first[0].call.raw and not first[0].inner
+        alone = len(first) == 1 and first[0].reads_features
         linear = alone and first[0].can_repeat and first[0].is_linear
         return linear and self.halo_follows
 
@@ -140,14 +141,28 @@ class OwnModel(Backbone):
         return again(cut, rows, block)
 
     def infer(
-        self, adjacency: Adjacency, x: Tensor, ids: Tensor | None, chunk_edges: int
-    ) -> Tensor | None:
-        """Exact outputs: the network's own forward, messages in chunks of targets."""
-        graph = adjacency.weighted_graph or adjacency.graph
-        data = edge_data(graph)
-        with in_chunks(self.net, chunk_edges), uncached(self.net):
-            out = run(self.net, self.call, x.float(), graph.edge_index, data)
-        return out if ids is None else out[ids]
+        self,
+        adjacency: Adjacency,
+        x: Tensor,
+        num_layers: int,
+        chunk_edges: int,
+        tell: Tell = tell_nobody,
+    ) -> Tensor:
+        """The network's own forward over all nodes, with messages in chunks of targets.
+
+        The rows of a layer are those that the propagation after it reads.
+        """
+        graph, cuts = adjacency.weighted_graph or adjacency.graph, self.findings.cuts
+        watcher = Watcher() if num_layers == len(cuts) else UpTo(cuts[num_layers])
+        try:
+            with (
+                in_chunks(self.net, chunk_edges, tell),
+                uncached(self.net),
+                watching(self.net, watcher),
+            ):
+                return run(self.net, self.call, x.float(), graph.edge_index, edge_data(graph))
+        except Found as found:
+            return found.rows
 
     def whole_pass(
         self, x: Tensor, adjacency: Adjacency, see: Callable[[LayerStep, Tensor, Tensor], None]

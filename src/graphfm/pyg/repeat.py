@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from graphfm.batch import Block
-from graphfm.pyg.calls import parts_of, split_up, with_parts
+from graphfm.pyg.calls import joined, parts_of, split_up, with_parts
 from graphfm.pyg.cut import Cut
 from graphfm.pyg.factors import EdgePart, edge_part, factors_for, scaled
 from graphfm.pyg.guards import uncached
@@ -15,8 +15,27 @@ from graphfm.pyg.watching import Place, Watcher, watching
 from graphfm.pyg.whole_graph import WholeGraph
 
 
-class _Found(Exception):  # noqa: N818
-    """The aggregate is known, and the rest of the convolution is not needed."""
+class Found(Exception):  # noqa: N818
+    """The rows that were looked for are known, and the rest of the pass is not needed."""
+
+    def __init__(self, rows: Tensor) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+class UpTo(Watcher):
+    """Stops a pass at the rows that a propagation reads."""
+
+    def __init__(self, cut: Cut) -> None:
+        self.cut = cut
+
+    def enter(self, place: Place, arguments: dict[str, Any]) -> None:
+        if place == self.cut.call.place and not self.cut.inner:
+            raise Found(joined(arguments, self.cut.rows))
+
+    def propagate(self, place: Place, arguments: dict[str, Any]) -> None:
+        if place == self.cut.place and self.cut.inner:
+            raise Found(joined(arguments, self.cut.rows))
 
 
 class Repeat(Watcher):
@@ -38,8 +57,8 @@ class Repeat(Watcher):
                 watching(conv, self),
             ):  # fmt: skip
                 conv(**arguments)
-        except _Found as found:
-            return found.args[0][: block.num_dst].flatten(1)  # type: ignore[no-any-return]
+        except Found as found:
+            return found.rows[: block.num_dst].flatten(1)
         raise AssertionError(f"{cut.place} does not propagate")
 
     def _call(self, block: Block) -> tuple[nn.Module, dict[str, Any]]:
@@ -80,4 +99,4 @@ class Repeat(Watcher):
 
     def aggregate(self, place: Place, out: Tensor) -> None:
         if place == Place("", 1, self.cut.place.hop):
-            raise _Found(out)
+            raise Found(out)

@@ -20,6 +20,7 @@ from typing import Any
 from graphfm.errors import InputError, did_you_mean
 from graphfm.files import check_file
 from graphfm.options import Option
+from graphfm.runs.named import MODEL
 from graphfm.runs.options import METHOD, NETWORK, TRAINING, train_options
 from graphfm.runs.run import Run
 from graphfm.runs.toml_text import to_toml
@@ -52,6 +53,9 @@ class Known:
                 return option.check(value)
             except InputError as error:
                 refusals.append(error)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and all(option.kind.base is str for option in self.declared):
+            raise InputError(f'{refusals[0]}; write it in quotes: "{value}"')
         raise refusals[0]
 
 
@@ -67,11 +71,14 @@ def known_settings(*own: Any) -> dict[str, Known]:
 def read_config_file(path: Path, known: Mapping[str, Known]) -> dict[str, Any]:
     """The options in a file, by name; refuses what is unknown, misplaced or of a wrong type."""
     found = dict[str, Any]()
-    for table, name, value in _entries(_read(path)):
+    for table, name, value in _entries(path, _read(path)):
         key = name.replace("-", "_")
         where = f"{path}: {name}" if table is None else f"{path}: [{table}] {name}"
         if key not in known:
-            raise InputError(f"{where} is no option here{did_you_mean(key, known)}; correct it")
+            near = did_you_mean(key, known)
+            raise InputError(
+                f"{where} is not an option that a file may give{near}; correct or remove it"
+            )
         if table is not None and table != known[key].table:
             place = known[key].table
             right = "outside of all tables" if place is None else f"in [{place}]"
@@ -94,11 +101,16 @@ def run_as_toml(run: Run) -> str:
     """A settled run as a file that `graphfm train --config` reads back to the same run."""
     parts = {
         "data": {"dataset": run.dataset},
-        "network": {"backbone": run.backbone, **run.backbone_settings},
+        "network": {"backbone": run.backbone, **_network_settings(run)},
         "method": {"method": run.method, **run.method_settings},
         "training": {"device": run.device, **asdict(run.training)},
     }
     return _as_toml({}, parts)
+
+
+def _network_settings(run: Run) -> Mapping[str, Any]:
+    """The settings that a file can hold: the arguments of a model are given with it again."""
+    return {} if run.named_backbone.is_model else run.backbone_settings
 
 
 def comparison_as_toml(
@@ -131,14 +143,17 @@ def _as_toml(top: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) ->
         kept[table] = {}
         for name, value in values.items():
             if _names_code(name, value):
-                own.append(f"# A file names no code; give it again: --{name} {value}\n")
+                given = f"--{name} {value}"
+                if str(value).startswith(MODEL):
+                    given = f"--model {str(value).removeprefix(MODEL)}, and its --model-option"
+                own.append(f"# A file names no code; give it again: {given}\n")
             else:
                 kept[table][name] = AUTO if value is None else value
     return "".join(own) + to_toml(top, kept)
 
 
 def _names_code(name: str, value: Any) -> bool:
-    return name in CODE and ":" in str(value)
+    return name in CODE and (":" in str(value) or str(value).startswith(MODEL))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -148,7 +163,7 @@ def _read(path: Path) -> dict[str, Any]:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError("it is larger than 1 MiB")
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
@@ -156,7 +171,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a TOML file: {reason}") from None
 
 
-def _entries(content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
+def _entries(path: Path, content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
     """Every key with its table. `method = "full"` is a key, and [method] a table."""
     found: list[tuple[str | None, str, Any]] = []
     for name, value in content.items():
@@ -164,7 +179,10 @@ def _entries(content: Mapping[str, Any]) -> list[tuple[str | None, str, Any]]:
             found += [(name, key, inner) for key, inner in value.items()]
         elif isinstance(value, dict):
             near = did_you_mean(name, TABLES)
-            raise InputError(f"[{name}] is no table; expected {', '.join(TABLES)}{near}")
+            expected = ", ".join(f"[{table}]" for table in TABLES)
+            raise InputError(
+                f"{path}: [{name}] is not a table of options; expected {expected}{near}"
+            )
         else:
             found.append((None, name, value))
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphfm.metrics.names import title
+from graphfm.metrics.names import rounded, title
 from graphfm.training.callbacks import EpochRecord, Score
 
 LOSS, VALIDATION = "#888888", "#1f6fb4"
@@ -24,6 +24,6 @@ def draw_curves(records: Sequence[EpochRecord], score: Score, path: Path) -> Non
     values.plot(score.best_epoch, score.val, "o", color=VALIDATION)
     values.set_ylabel(f"validation {title(score.metric)}")
     values.yaxis.label.set_color(VALIDATION)
-    test = "" if score.test is None else f", test {score.test:.4f}"
-    values.set_title(f"best epoch {score.best_epoch}: validation {score.val:.4f}{test}")
+    test = "" if score.test is None else f", test {rounded(score.test)}"
+    values.set_title(f"best epoch {score.best_epoch}: validation {rounded(score.val)}{test}")
     figure.savefig(path, format="png", dpi=120)

@@ -11,12 +11,14 @@ from graphfm.training.plan_step import plan_step
 
 def explain(run: Run, graph: Graph) -> list[str]:
     """Say what a training of `run` on `graph` will do: what runs where, what is captured."""
-    sizes = graph.num_features, graph.num_classes
+    sizes = graph.num_features, graph.num_classes, graph.num_nodes
     backbone = run.new_backbone(*sizes, edge_columns(graph), planned=True)
     layers = backbone.num_blocks
     what = f"{run.method} on {run.backbone} with {layers} layers, on the graph {run.dataset}"
     plan = plan_step(GraphSize.of(graph), graph.device, backbone, run.new_method(), run.training)
-    return [what, *_settings(run), *plan.explain(), str(memory_plan(run, graph))]
+    rows = f"input of the network: {run.training.in_words(graph.num_features)}"
+    made = [] if backbone.node_rows is None else [rows]
+    return [what, *_settings(run), *made, *plan.explain(), str(memory_plan(run, graph))]
 
 
 def _settings(run: Run) -> list[str]:

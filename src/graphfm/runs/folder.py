@@ -43,8 +43,6 @@ from graphfm.training.question import Question
 CONFIG, METRICS, WEIGHTS, RESULT, PICTURE, CHECKPOINTS = (
     "config.json", "metrics.jsonl", "model.safetensors", "result.json", "curves.png", "checkpoints",
 )  # fmt: skip
-
-
 log = logging.getLogger("graphfm")
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
+from graphfm.backbones.ending import Ending, embedding, outputs
 from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.graph.labels import labelled
 from graphfm.errors import InputError, known_name
 from graphfm.metrics.names import CLASSES, LABELS, REGRESSION, names_for
 from graphfm.metrics.report import report
 from graphfm.metrics.scores import LAST, Metrics, all_scores
-from graphfm.training.inference import LayerwiseInference
+from graphfm.runs.node_choice import Nodes, by_number, num_rows
+from graphfm.training.inference import LayerwiseInference, gathered
 from graphfm.training.objective import probabilities
 from graphfm.training.trainer import Trainer
 
@@ -65,13 +67,43 @@ class Model:
         own = getattr(self.backbone, "net", None)
         return own if isinstance(own, nn.Module) else self.backbone
 
-    def predict(self, graph: Graph) -> Tensor:
-        """[num_nodes, num_classes] exact probabilities of every node, on the graph's device.
+    def predict(self, graph: Graph, nodes: Nodes = None) -> Tensor:
+        """[num_nodes, num_classes] exact probabilities, on the graph's device.
 
-        Of a regression: [num_nodes, num_targets] values, on the scale of the targets.
+        Of a regression: [num_nodes, num_targets] values, on the scale of the targets. `nodes` are
+        the numbers of the nodes to predict; without them all nodes are.
         """
-        outputs = self._outputs(graph)
-        return outputs if self.task == REGRESSION else probabilities(outputs, self.multi_label)
+        ids = by_number(graph, nodes)
+        return gathered(self.predictions(graph, ids), num_rows(graph, ids))
+
+    def embed(self, graph: Graph, layer: int | None = None, nodes: Nodes = None) -> Tensor:
+        """[num_nodes, width] exact rows of a layer, on the graph's device.
+
+        Layer 0 is what the first graph layer reads (features, or those that an encoder has made of
+        them), k is the output of the k-th graph layer, and negative numbers count from the last.
+        Without one they are the last hidden rows, which the network's last matrix reads.
+        """
+        ids = by_number(graph, nodes)
+        return gathered(self.embeddings(graph, layer, ids), num_rows(graph, ids))
+
+    def predictions(
+        self, graph: Graph, ids: Tensor | None = None, tell: Tell = tell_nobody
+    ) -> Iterator[Tensor]:
+        """Yield what `predict` returns, one chunk of nodes at a time."""
+        parts = self._parts(graph, outputs(self.backbone), ids, tell)
+        if self.task == REGRESSION:
+            return map(self._scaled, parts)
+        return (probabilities(logits, self.multi_label) for logits in parts)
+
+    def embeddings(
+        self,
+        graph: Graph,
+        layer: int | None = None,
+        ids: Tensor | None = None,
+        tell: Tell = tell_nobody,
+    ) -> Iterator[Tensor]:
+        """Yield what `embed` returns, one chunk of nodes at a time."""
+        return self._parts(graph, embedding(self.backbone, layer), ids, tell)
 
     def evaluate(self, graph: Graph, splits: Sequence[str] = SPLITS) -> dict[str, float | None]:
         """The metric of the training in each split; None where a split is empty."""
@@ -125,14 +157,28 @@ class Model:
 
     def _outputs(self, graph: Graph) -> Tensor:
         """Logits of classes, or values of a regression."""
+        parts = self._parts(graph, outputs(self.backbone))
+        return gathered(map(self._scaled, parts), graph.num_nodes)
+
+    def _parts(
+        self,
+        graph: Graph,
+        ending: Ending,
+        ids: Tensor | None = None,
+        tell: Tell = tell_nobody,
+    ) -> Iterator[Tensor]:
         if graph.num_features != self.num_features:
             raise InputError(
                 f"the graph has {graph.num_features} features per node, but "
                 f"the model was trained on {self.num_features}"
             )
         backbone = self.backbone.to(graph.device)
-        outputs = LayerwiseInference(backbone.adjacency(graph))(backbone)
+        infer = LayerwiseInference(backbone.adjacency(graph), tell=tell)
+        return infer.parts(backbone, ending, ids=ids)
+
+    def _scaled(self, rows: Tensor) -> Tensor:
+        """Outputs on the scale of the targets, if they are those of a regression."""
         if self.center is None or self.scale is None:
-            return outputs
-        center, scale = (torch.tensor(v, device=graph.device) for v in (self.center, self.scale))
-        return outputs.float() * scale + center
+            return rows
+        center, scale = (torch.tensor(v, device=rows.device) for v in (self.center, self.scale))
+        return rows.float() * scale + center

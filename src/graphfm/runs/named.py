@@ -18,7 +18,7 @@ from graphfm.errors import InputError, did_you_mean
 from graphfm.method_forms import declared
 from graphfm.methods import METHODS, Method
 from graphfm.options import Option, options_in
-from graphfm.runs.own_code import digest_of, directions_to, follow, import_place, is_place, place_of
+from graphfm.runs.own_code import digest_of, import_place, is_place, place_of
 
 RESERVED = {
     "graph", "dataset", "method", "backbone", "model", "model_option", "model_options", "call",
@@ -134,8 +134,7 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
         raise NotTheSame(
             f"the run was made with {what} {recorded}, but {named.name} was given; give {recorded}"
         )
-    whole = settings if named.is_model else _completed(settings, named.code)
-    if named.fixed and named.fixed != whole:
+    if named.fixed and named.fixed != _completed(settings, named.code):
         raise NotTheSame(
             f"the given {what} has other settings than that of the run; expected "
             f"{json.dumps(settings)}"
@@ -143,8 +142,10 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
     return named
 
 
-def _completed(recorded: Mapping[str, Any], parts: Method) -> dict[str, Any]:
+def _completed(recorded: Mapping[str, Any], parts: Any) -> Mapping[str, Any]:
     """A record of a method object, with the defaults of settings that its version lacked."""
+    if not isinstance(parts, Method):
+        return recorded
 
     def whole(part: Any, record: Mapping[str, Any]) -> dict[str, Any]:
         known = fields(part) if is_dataclass(part) else ()
@@ -183,43 +184,6 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
         f"the run was made with {what} {name}, which is code of your own and runs only where you "
         f"name it; {option}in Python give {what}={name.rpartition(':')[2]}"
     )
-
-
-def carried(method: Named, backbone: Named) -> dict[str, Any]:
-    """What a child process needs to find the user's own code."""
-    found = dict[str, Any]()
-    if isinstance(method.code, Method):
-        parts = (method.code.sampler, method.code.estimator)
-        found["parts"] = [directions_to(type(part)) for part in parts]
-    elif method.is_own:
-        found["method"] = directions_to(method.code)
-    if backbone.is_model:
-        if isinstance(backbone.code.model, nn.Module):
-            raise InputError(
-                "a model that is made already cannot be sent to the processes of a comparison; "
-                "give the function or class that makes it, with model_options"
-            )
-        found["model"] = directions_to(backbone.code.model)
-    elif backbone.is_own:
-        found["backbone"] = directions_to(backbone.code)
-    return found
-
-
-def unpacked(carried: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's own `method` and `backbone` in a child, from what the parent process sent."""
-    own = [what for what in ("method", "backbone") if what in carried]
-    found = {what: follow(what, carried[what]) for what in own}
-    if "model" in carried:
-        from graphfm.runs.own_model import choose_model
-
-        options = run["backbone_settings"]["model_options"]
-        found["backbone"] = choose_model(follow("model", carried["model"]), options)
-    if "parts" in carried:
-        kinds = [follow("method", directions) for directions in carried["parts"]]
-        records = [run["method_settings"][part]["settings"] for part in ("sampler", "estimator")]
-        made = [kind(**as_tuples(record)) for kind, record in zip(kinds, records, strict=True)]
-        found["method"] = Method(*made)
-    return found
 
 
 def as_tuples(value: Any) -> Any:

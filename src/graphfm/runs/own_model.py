@@ -60,6 +60,13 @@ class OwnNetwork:
         with torch.random.fork_rng():
             return self.make(in_width, out_width, edges)
 
+    def check(self, method: str, *, told: bool) -> None:
+        """Refuse a method that would train the network wrongly; warn if it is known to hurt."""
+        assert self.certificate is not None  # it was made before
+        self.certificate.require(method)
+        if told and method in self.certificate.warnings:
+            log.warning("%s: %s", method, self.certificate.warnings[method])
+
     def _wrapped(
         self, net: nn.Module, in_width: int, out_width: int, edges: EdgeColumns
     ) -> Backbone:
@@ -133,6 +140,22 @@ def choose_model(
         )
     code = OwnNetwork(model, options, call)
     return Named(name=f"{MODEL}{name}", code=code, fixed={"model_options": options})
+
+
+def given_network(
+    backbone: BackboneLike | None,
+    model: ModelLike | None,
+    options: Mapping[str, Any] | None = None,
+    call: CallModel | None = None,
+) -> BackboneLike | None:
+    """The backbone that was given, or the model, but not both."""
+    if model is None:
+        if options or call is not None:
+            raise InputError("model_options and call belong to a model; give model as well")
+        return backbone
+    if backbone is not None:
+        raise InputError("backbone and model were both given; give one of them")
+    return choose_model(model, options, call)
 
 
 def network_again(

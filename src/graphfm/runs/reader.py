@@ -11,6 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
+from graphfm.backbones.input_rows import NONE
 from graphfm.checkpointing.schedule import Interval
 from graphfm.data.graph import names as naming
 from graphfm.errors import InputError
@@ -28,6 +29,7 @@ from graphfm.runs.named import (
 )  # fmt: skip
 from graphfm.runs.run import Run
 from graphfm.training.callbacks import Score
+from graphfm.training.own_parts import OwnParts
 
 MALFORMED = (
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError, OverflowError,
@@ -51,11 +53,13 @@ def read_run(
         raise InputError(f"{path} has no {WEIGHTS}; the run ended before its first evaluation")
     try:
         names = naming.as_names("class_names", graph["class_names"])
-        for name in ("num_features", "num_classes"):
-            if type(graph[name]) is not int or not 0 < graph[name] < MOST_NUMBER:
+        least = int(run.training.node_features == NONE)  # without features the rows are made
+        for name, lowest in (("num_features", least), ("num_classes", 1), ("num_nodes", 1)):
+            if type(graph[name]) is not int or not lowest <= graph[name] < MOST_NUMBER:
                 raise ValueError(f"{name} is {graph[name]!r}")
         naming.check_names("class_names", names, graph["num_classes"])
-        sizes, edges = (graph["num_features"], graph["num_classes"]), graph.get("edge_data", {})
+        sizes = graph["num_features"], graph["num_classes"], graph["num_nodes"]
+        edges = graph.get("edge_data", {})
         question = _question(config.get("question", {}), graph["num_classes"])
         with torch.device("meta"):  # allocates nothing before the shapes are checked
             planned = run.new_backbone(*sizes, edges, planned=True)
@@ -80,7 +84,11 @@ def read_run(
 
 
 def read_config(
-    path: Path, *, method: MethodLike | None = None, backbone: BackboneLike | None = None
+    path: Path,
+    *,
+    method: MethodLike | None = None,
+    backbone: BackboneLike | None = None,
+    own_parts: OwnParts = OwnParts(),
 ) -> tuple[Run, dict[str, Any]]:
     """Read `config.json`: the run, and the whole record.
 
@@ -90,7 +98,7 @@ def read_config(
     method = None if method is None else choose_method(method)
     backbone = None if backbone is None else choose_backbone(backbone)
     try:
-        run = Run.from_json(config["run"], method=method, backbone=backbone)
+        run = Run.from_json(config["run"], method=method, backbone=backbone, own_parts=own_parts)
         graph, machine = config["graph"], config["machine"]
         for key in ("class_names", "num_features", "num_classes", "multi_label"):
             graph[key]

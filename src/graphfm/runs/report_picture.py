@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphfm.metrics.names import title
+from graphfm.metrics.names import rounded, title
 
 COLOR, OTHER = "#1f6fb4", "#888888"
 MOST_NAMES = 30  # classes that an axis has room to name
@@ -32,7 +32,7 @@ def draw_report(report: Mapping[str, Any], names: Sequence[str], heading: str, p
     for draw, axes in zip(parts, figure.subplots(1, len(parts), squeeze=False)[0], strict=True):
         draw(axes)
     score = report["metrics"][report["split"]].get(metric)
-    shown = "" if score is None else f": {title(metric)} {score:.4f}"
+    shown = "" if score is None else f": {title(metric)} {rounded(score)}"
     figure.suptitle(f"{heading}{shown}", fontsize=10)
     figure.savefig(path, format="png")
 
@@ -62,7 +62,9 @@ def _calibration(found: Mapping[str, Any], axes: Any) -> None:
     axes.plot(
         [row["certainty"] for row in bins], [row["accuracy"] for row in bins], "o-", color=COLOR
     )
-    axes.set(xlabel="probability", ylabel="right", title=f"calibration error {found['ece']:.3f}")
+    axes.set(
+        xlabel="probability", ylabel="come true", title=f"calibration error {found['ece']:.3f}"
+    )
     axes.grid(alpha=0.25)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
 from graphfm.methods import Method
 from graphfm.options import options_in, settle
+from graphfm.runs.carried import carried
 from graphfm.runs.devices import check_device
 from graphfm.runs.devices import pick_device as pick_device  # others import it from here
 from graphfm.runs.earlier import FORMAT, own_updated, updated
@@ -25,7 +25,6 @@ from graphfm.runs.named import (
     MethodLike,
     Named,
     as_tuples,
-    carried,
     choose_again,
     choose_backbone,
     choose_method,
@@ -33,22 +32,24 @@ from graphfm.runs.named import (
     refuse_unnamed,
 )
 from graphfm.runs.options import refusal
+from graphfm.runs.own_code import place_of
 from graphfm.runs.settling import (
     HISTORY_SETTINGS,
     check_apart,
+    network_for,
     published,
     refuse_history_settings,
+    refuse_learned_rows,
     suited,
 )
+from graphfm.runs.settling import OWN_NETWORK as OWN_NETWORK
+from graphfm.runs.settling import backbone_of as backbone_of
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.settings import Training
 from graphfm.training.setup import check_capture, check_trainable, seeded, warn_unread
 from graphfm.training.trainer import Trainer
 
-log = logging.getLogger("graphfm")
-OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
-RECORDED = (
-    "dataset", "backbone", "method", "device", "backbone_settings", "method_settings",
-)  # fmt: skip
+RECORDED = ("dataset", "backbone", "method", "device", "backbone_settings", "method_settings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,7 @@ class Run:
     named_backbone: Named = field(compare=False, repr=False)
     named_method: Named = field(compare=False, repr=False)
     made_method: Method | None = field(compare=False, repr=False)
+    own_parts: OwnParts = field(default=OwnParts(), compare=False, repr=False)
 
     @classmethod
     def make(
@@ -83,9 +85,10 @@ class Run:
         `Method`; a backbone is a name, "package.module:Class" or a subclass of `Backbone`.
         """
         how = choose_method(method)
-        network = _network(how, backbone)
+        network = network_for(how, backbone)
         check_device(device)
         given = {name: value for name, value in options.items() if value is not None}
+        parts = OwnParts.taken_from(given)
         check_apart(how, network)
         known = {n: o for n, o in how.options.items() if not (how.published and n == AS_PUBLISHED)}
         given = {**suited(how, network), **published(how, given)}
@@ -96,9 +99,9 @@ class Run:
             raise InputError(refusal(next(iter(given)), network, how))
         if network.code is not None:
             network.code.Settings(**network_settings)  # a bad value is refused here, not at step 1
+            refuse_learned_rows(how.name, network, training)
         made = None if how.code is None else make_method(how, method_settings)
-        if made is not None and not made.estimator.keeps_history:
-            refuse_history_settings(how.name, training)
+        refuse_history_settings(how.name, made, training)
         return cls(
             dataset=dataset,
             backbone=network.name,
@@ -110,11 +113,14 @@ class Run:
             named_backbone=network,
             named_method=how,
             made_method=made,
+            own_parts=parts,
         )
 
     def to_json(self) -> dict[str, Any]:
         record = {name: copy.deepcopy(getattr(self, name)) for name in RECORDED}
-        return {"format": FORMAT, **record, "training": asdict(self.training)}
+        own = {name: place_of(part) for name, part in self.own_parts.given().items()}
+        parts = {"own_parts": own} if own else {}
+        return {"format": FORMAT, **record, "training": asdict(self.training), **parts}
 
     @classmethod
     def from_json(
@@ -123,6 +129,7 @@ class Run:
         *,
         method: MethodLike | None = None,
         backbone: BackboneLike | None = None,
+        own_parts: OwnParts = OwnParts(),
     ) -> Run:
         """The inverse of `to_json`, also of earlier versions, through the same checks as `make`.
 
@@ -140,6 +147,8 @@ class Run:
             "method": choose_again("method", flat["method"], method, settings["method"]),
         }
         flat |= flat.pop("training")
+        flat.pop("own_parts", None)  # `own_parts` are those that are given again
+        flat |= own_parts.given()
         for name, named in chosen.items():
             flat |= {} if named.fixed else settings[name]
         return cls.make(**{**flat, **chosen})
@@ -158,26 +167,30 @@ class Run:
 
     def new_backbone(
         self,
-        in_width: int,
-        out_width: int,
+        num_features: int,
+        num_classes: int,
+        num_nodes: int,
         edges: EdgeColumns | None = None,
         *,
         planned: bool = False,
     ) -> Backbone:
-        """The network, with new weights; a `planned` one is not trained.
+        """The network for a graph of that size, with new weights; a `planned` one is not trained.
 
         `edges` describes the data of edges, which a model of the user's own may read.
         """
         self.require("backbone")
         kind: Any = self.named_backbone.code
+        inputs = self.training.input_rows(num_features, num_nodes, self.training.seed)
+        width = num_features if inputs is None else inputs.width
+        backbone: Backbone
         if self.named_backbone.is_model:
             make = kind.planned if planned else kind.make
-            model: Backbone = make(in_width, out_width, edges or {})
-            kind.certificate.require(self.method)
-            if not planned and self.method in kind.certificate.warnings:
-                log.warning("%s: %s", self.method, kind.certificate.warnings[self.method])
-            return model
-        backbone: Backbone = kind(in_width, out_width, kind.Settings(**self.backbone_settings))
+            backbone = make(width, num_classes, edges or {})
+            kind.check(self.method, told=not planned)
+        else:
+            backbone = kind(width, num_classes, kind.Settings(**self.backbone_settings))
+        if inputs is not None:
+            backbone.read_through(inputs)
         return backbone
 
     def digests(self) -> dict[str, str]:
@@ -211,17 +224,13 @@ def build(run: Run, graph: Graph, plan: MemoryPlan | None = None) -> Trainer:
     if plan is None:
         memory_plan(run, graph).check(run)
     with seeded(run.training.seed, graph.device):
-        sizes = graph.num_features, graph.num_classes
+        sizes = graph.num_features, graph.num_classes, graph.num_nodes
         backbone = run.new_backbone(*sizes, edge_columns(graph))
+    if backbone.node_rows is not None:
+        backbone.node_rows.fit(graph)
     backbone.calibrate(graph)
     warn_unread(graph, backbone)
-    return Trainer(graph, backbone, run.new_method(), run.training)
-
-
-def backbone_of(method: object) -> str | None:
-    """The network that a method needs; None if it works with any."""
-    name = method.name if isinstance(method, Named) else method
-    return OWN_NETWORK.get(name) if isinstance(name, str) else None
+    return Trainer(graph, backbone, run.new_method(), run.training, run.own_parts)
 
 
 def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
@@ -236,15 +245,3 @@ def options_of(method: MethodLike, backbone: BackboneLike) -> frozenset[str]:
     except InputError:  # its defaults alone may not be valid
         return names
     return names if keeps_history else names.difference(HISTORY_SETTINGS)
-
-
-def _network(method: Named, backbone: BackboneLike | None) -> Named:
-    """The backbone of a run: as given, or the method's own, or the default."""
-    own = backbone_of(method)
-    chosen = choose_backbone(backbone or own or "sage")
-    if own is not None and chosen.name != own:
-        raise InputError(
-            f"method {own} has its own network and cannot train {chosen.name}; leave out the "
-            "backbone"
-        )
-    return chosen

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from graphfm.backbones import BACKBONES
+from graphfm.backbones.base import Backbone
+from graphfm.backbones.input_rows import LEARNED
 from graphfm.errors import InputError
 from graphfm.method_forms import AS_PUBLISHED
+from graphfm.methods import Method
 from graphfm.options import options_in
-from graphfm.runs.named import Named
+from graphfm.runs.named import BackboneLike, Named, choose_backbone
 from graphfm.training.settings import Training
 
+OWN_NETWORK: Mapping[str, str] = {"sign": "sign", "sgc": "sgc"}  # methods with their own network
 HISTORY_SETTINGS = ("history", "fill_histories", "refresh_histories", "staleness_every")
 
 
@@ -50,9 +55,39 @@ def check_apart(method: Named, backbone: Named) -> None:
                 )
 
 
-def refuse_history_settings(method: str, training: Training) -> None:
+def refuse_history_settings(method: str, made: Method | None, training: Training) -> None:
+    """Refuse settings of histories for a method that keeps none."""
+    if made is None or made.estimator.keeps_history:
+        return
     for name in HISTORY_SETTINGS:
         if getattr(training, name) != getattr(Training(), name):
             raise InputError(
                 f"{name} applies to histories, but method {method} keeps none; leave it out"
             )
+
+
+def refuse_learned_rows(method: str, backbone: Named, training: Training) -> None:
+    """Refuse to learn the input of a network that computes its own from it before training."""
+    if training.node_features == LEARNED and backbone.code.features is not Backbone.features:
+        raise InputError(
+            f"node_features is learned, but method {method} on backbone {backbone.name} computes "
+            "its input once, before training; use degree or random, or another method"
+        )
+
+
+def backbone_of(method: object) -> str | None:
+    """The network that a method needs; None if it works with any."""
+    name = method.name if isinstance(method, Named) else method
+    return OWN_NETWORK.get(name) if isinstance(name, str) else None
+
+
+def network_for(method: Named, backbone: BackboneLike | None) -> Named:
+    """The backbone of a run: as given, or the method's own, or the default."""
+    own = backbone_of(method)
+    chosen = choose_backbone(backbone or own or "sage")
+    if own is not None and chosen.name != own:
+        raise InputError(
+            f"method {own} has its own network and cannot train {chosen.name}; leave out the "
+            "backbone"
+        )
+    return chosen

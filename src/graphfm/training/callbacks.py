@@ -51,8 +51,15 @@ class Callback:
     def on_begin(self, records: Sequence[EpochRecord]) -> None:
         """Training begins, or continues after these epochs."""
 
-    def on_epoch(self, record: EpochRecord, best: float) -> None:
-        """An epoch ended; `best` is the best validation score so far, or -1 before the first."""
+    def on_epoch(self, record: EpochRecord, best: float) -> bool | None:
+        """An epoch ended; `best` is the best validation score so far, or -1 before the first.
+
+        Return True to end the training, once an epoch has been evaluated.
+        """
+        return None
 
     def on_best(self, backbone: Backbone) -> None:
         """The weights are the best so far."""
+
+    def on_end(self, score: Score) -> None:
+        """The training has ended, and the weights are those of the best epoch."""

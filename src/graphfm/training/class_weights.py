@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,10 +37,10 @@ def as_weights(given: tuple[str, ...]) -> tuple[str, ...]:
             f"class_weights is {','.join(given)!r}; expected balanced, CLASS=WEIGHT,..., or a "
             ".json or .csv file of classes and weights"
         )
-    names = [name for name, _ in pairs]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"class_weights gives class {twice} twice; give it once")
-    return tuple(f"{name}={_number(name, weight):g}" for name, weight in pairs)
+    name, count = Counter(name for name, _ in pairs).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"class_weights gives class {name} twice; give it once")
+    return tuple(f"{name}={_number(name, weight)}" for name, weight in pairs)
 
 
 def weights_of(graph: Graph, given: tuple[str, ...]) -> Tensor:
@@ -48,12 +49,12 @@ def weights_of(graph: Graph, given: tuple[str, ...]) -> Tensor:
         return _balanced(graph)
     names = graph.class_names or tuple(str(number) for number in range(graph.num_classes))
     found = dict(part.rpartition("=")[::2] for part in given)
-    for name in found:
-        if name not in names:
-            raise InputError(
-                f"class_weights names class {name!r}, which the graph does not have"
-                f"{did_you_mean(name, names)}"
-            )
+    if unknown := found.keys() - {*names}:
+        name = min(unknown)
+        raise InputError(
+            f"class_weights names class {name!r}, which the graph does not have"
+            f"{did_you_mean(name, names)}"
+        )
     weights = torch.tensor([float(found.get(name, 1.0)) for name in names], device=graph.device)
     return torch.stack([torch.ones_like(weights), weights]) if graph.multi_label else weights
 
@@ -94,10 +95,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _number(name: str, text: str) -> float:
+def _number(name: str, text: str) -> str:
+    """A weight as a text: short where that is exact."""
     value = float(text) if _is_number(text) else math.nan
     if not 0 <= value <= 1e6:
         raise InputError(
             f"class_weights gives class {name} the weight {text}; expected 0 to a million"
         )
-    return value
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

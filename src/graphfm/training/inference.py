@@ -1,12 +1,13 @@
 """Exact outputs of a network, one layer at a time, in chunks of nodes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
-from graphfm.batch import Block, Targets, offsets
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
+from graphfm.backbones.ending import Ending, outputs
+from graphfm.batch import Targets, offsets
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.errors import InputError
@@ -15,6 +16,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.tables.device import DeviceTable, places
 
+MESSAGE_NUMBERS = 1 << 25  # of messages in memory together: 128 MiB
 KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept if smaller, else recomputed
 ReadRows = Callable[[Tensor], Tensor]  # reads the rows of given nodes
 
@@ -34,29 +36,39 @@ class LayerwiseInference:
         *,
         chunk_nodes: int = CHUNK_NODES,
         chunk_edges: int = CHUNK_EDGES,
+        tell: Tell = tell_nobody,
     ) -> None:
         self.adjacency, self.chunk_nodes, self.chunk_edges = adjacency, chunk_nodes, chunk_edges
         self.ranges = ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
         self.first_hop: DeviceTable | None = None  # the first layer's aggregates, if known
-        self.exact = Exact()
+        self.exact, self.tell = Exact(), tell
 
-    @torch.no_grad()
     def __call__(
         self, backbone: Backbone, x: Tensor | None = None, ids: Tensor | None = None
     ) -> Tensor:
         """[num_nodes, out_width] outputs, on the device of the graph; of `ids` alone if given.
 
-        `x` is what `backbone.features` returns for the graph, for callers that have it already.
+        `x` is what `backbone.input_rows` returns for the graph, for callers that have it already.
         """
+        number = self.adjacency.graph.num_nodes if ids is None else ids.numel()
+        return gathered(self.parts(backbone, outputs(backbone), x, ids), number)
+
+    @torch.no_grad()
+    def parts(
+        self,
+        backbone: Backbone,
+        ending: Ending,
+        x: Tensor | None = None,
+        ids: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """Yield outputs, or the rows of a layer, in the order of the nodes, one chunk at a time."""
         with evaluating(backbone):
-            x = backbone.features(self.adjacency.graph) if x is None else x
-            own = backbone.infer(self.adjacency, x, ids, self.chunk_edges)
-            if own is not None:
-                return own
-            if len(self.ranges) > 1:
-                return self._in_chunks(backbone, x, ids)
-            outputs = self._at_once(backbone, x)
-            return outputs if ids is None else outputs[ids]
+            x = backbone.input_rows(self.adjacency.graph) if x is None else x
+            if len(self.ranges) > 1 and not backbone.infers_itself:
+                yield from self._in_chunks(backbone, ending, x, ids)
+            else:
+                rows = self._at_once(backbone, ending, x)
+                yield rows if ids is None else rows[ids]
 
     @torch.no_grad()
     def know_first_hop(self, layer: GraphLayer, x: Tensor) -> DeviceTable:
@@ -64,9 +76,12 @@ class LayerwiseInference:
         nodes, device = self.adjacency.graph.num_nodes, x.device
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
-        for start, end in self.ranges:
-            block = self.adjacency.block(torch.arange(start, end, device=device))
-            table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
+        for start, end in self._ranges_for(layer):
+            if layer.sums:
+                table.rows[start:end] = self.adjacency.product(start, end, x)
+            else:
+                block = self.adjacency.block(torch.arange(start, end, device=device))
+                table.rows[start:end] = layer.aggregate(x[block.src_ids].float(), block)
             # In parts, because a table may fill the device.
             finite &= table.rows[start:end].isfinite().all()
         if x.dtype == torch.float16 and not bool(finite):
@@ -77,8 +92,17 @@ class LayerwiseInference:
         self.first_hop = table
         return table
 
-    def _at_once(self, backbone: Backbone, x: Tensor) -> Tensor:
+    def _ranges_for(self, layer: GraphLayer) -> Sequence[tuple[int, int]]:
+        """Chunks of nodes: smaller ones for a layer that keeps a message for each edge."""
+        if not layer.message_width:
+            return self.ranges
+        edges = max(1, min(self.chunk_edges, MESSAGE_NUMBERS // layer.message_width))
+        return ranges(self.adjacency.graph.indptr, self.chunk_nodes, edges)
+
+    def _at_once(self, backbone: Backbone, ending: Ending, x: Tensor) -> Tensor:
         """Compute every layer for all nodes together."""
+        if backbone.infers_itself:
+            return backbone.infer(self.adjacency, x, ending.num_layers, self.chunk_edges, self.tell)
         block, known = self.adjacency.full_block(), self.first_hop
         first = backbone.encode(x.float())
 
@@ -87,39 +111,49 @@ class LayerwiseInference:
                 return layer.update(known.rows[:-1].float(), block.targets(h, first))
             return self.exact(depth, layer, block, h, first)
 
-        out: Tensor = backbone.decode(backbone.joined(backbone.walk(first, output)))
-        return out
+        return ending.finish(backbone.walk(first, output, ending.num_layers))
 
-    def _in_chunks(self, backbone: Backbone, x: Tensor, ids: Tensor | None) -> Tensor:
-        """Compute each layer one chunk of nodes at a time."""
+    def _in_chunks(
+        self, backbone: Backbone, ending: Ending, x: Tensor, ids: Tensor | None
+    ) -> Iterator[Tensor]:
+        """Compute each layer one chunk of nodes at a time; the last one while it is read."""
         first, known = self._encoder(backbone, x), self.first_hop is not None
         h0 = first if backbone.reads_h0 else None
-        num_layers = len(backbone.layers) - known
-        wanted = [None] * known + self._wanted(ids, num_layers)
+        num_layers = ending.num_layers
+        wanted = [None] * known + self._wanted(ids, num_layers - known)
 
         def output(depth: int, layer: GraphLayer, read: ReadRows) -> ReadRows:
             if depth == 0 and known:
                 return self._kept(self._first_layer(layer, x), layer.out_width)
-            blocks = (self.adjacency.block(chunk) for chunk in self._chunks(wanted[depth]))
-            return self._stored(wanted[depth], self._layer(depth, layer, blocks, read, h0))
+            compute = self._layer(depth, layer, read, h0)
+            if depth == num_layers - 1:
+                return compute
+            chunks = self._told_chunks(f"layer {depth + 1} of {num_layers}", wanted[depth])
+            return self._stored(wanted[depth], map(compute, chunks))
 
-        kept = backbone.walk(first, output)
-        last = torch.arange(self.adjacency.graph.num_nodes, device=x.device) if ids is None else ids
-        rows = ([read(part) for read in kept] for part in self._pieces(last))
-        return torch.cat([backbone.decode(backbone.joined(parts)) for parts in rows])
+        kept = backbone.walk(first, output, num_layers)
+        for chunk in self._told_chunks("rows", ids):
+            yield ending.finish([read(chunk) for read in kept])
+
+    def _told_chunks(self, what: str, ids: Tensor | None) -> Iterator[Tensor]:
+        """The chunks of some nodes; reports how many nodes are done."""
+        done, total = 0, self.adjacency.graph.num_nodes if ids is None else ids.numel()
+        for chunk in self._chunks(ids):
+            yield chunk
+            done += chunk.numel()
+            self.tell(what, done, total)
 
     def _layer(
-        self,
-        depth: int,
-        layer: GraphLayer,
-        blocks: Iterator[Block],
-        read: ReadRows,
-        h0: ReadRows | None,
-    ) -> Iterator[Tensor]:
-        """The outputs of one layer, block by block."""
-        for block in blocks:
+        self, depth: int, layer: GraphLayer, read: ReadRows, h0: ReadRows | None
+    ) -> ReadRows:
+        """Read a layer's outputs, which are computed from all neighbours of the nodes read."""
+
+        def output(ids: Tensor) -> Tensor:
+            block = self.adjacency.block(ids)
             rows = read(block.src_ids)
-            yield self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
+            return self.exact(depth, layer, block, rows, rows if h0 is None else h0(block.src_ids))
+
+        return output
 
     def _encoder(self, backbone: Backbone, x: Tensor) -> ReadRows:
         def encoded(ids: Tensor) -> Tensor:
@@ -149,17 +183,13 @@ class LayerwiseInference:
         ids = torch.arange(num_nodes, device=device)
         return self._stored(None, (read(part) for part in self._pieces(ids)))
 
-    def _stored(self, ids: Tensor | None, parts: Iterator[Tensor]) -> ReadRows:
-        """Write the rows of all chunks into one tensor, without a second copy of them."""
-        num_nodes, done = self.adjacency.graph.num_nodes, 0
-        for part in parts:
-            if done == 0:
-                rows = part.new_empty(num_nodes if ids is None else ids.numel(), part.size(1))
-            rows[done : done + part.size(0)] = part
-            done += part.size(0)
+    def _stored(self, ids: Tensor | None, parts: Iterable[Tensor]) -> ReadRows:
+        """Keep the rows of all chunks, for reading."""
+        num_nodes = self.adjacency.graph.num_nodes
         if ids is None:
+            rows = gathered(parts, num_nodes)
             return lambda wanted: rows[wanted]
-        row_of_node = places(ids, num_nodes)
+        rows, row_of_node = gathered(parts, ids.numel()), places(ids, num_nodes)
         return lambda wanted: rows[row_of_node[wanted]]
 
     def _wanted(self, ids: Tensor | None, num_layers: int) -> list[Tensor | None]:
@@ -187,3 +217,17 @@ class LayerwiseInference:
         indptr = offsets(self.adjacency.graph.degree[ids])
         for start, end in ranges(indptr, self.chunk_nodes, self.chunk_edges):
             yield ids[start:end]
+
+
+def gathered(parts: Iterable[Tensor], number: int) -> Tensor:
+    """Write the rows of all parts, `number` of them, into one tensor; there is at least one part.
+
+    It holds one part beside the tensor, where `torch.cat` would hold all of them.
+    """
+    done = 0
+    for part in parts:
+        if done == 0:
+            rows = part.new_empty(number, part.size(1))
+        rows[done : done + part.size(0)] = part
+        done += part.size(0)
+    return rows

@@ -14,6 +14,7 @@ from graphfm.training import whole_graph
 from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.crowding import patient_if_crowded
 from graphfm.training.errors import NonFiniteError
+from graphfm.training.optimizers import overflowed
 from graphfm.training.progress import Progress
 from graphfm.training.setup import seeded
 from graphfm.training.staleness import staleness
@@ -62,6 +63,7 @@ class Loop:
     ) -> None:
         self.trainer, self.callbacks, self.checkpointer = trainer, callbacks, checkpointer
         self.progress = Progress(prepare_seconds=trainer.prepare_seconds)
+        self.asked_to_stop = False
         trainer.memory.stop()  # the preparation has ended
 
     def run(self) -> Score:
@@ -71,14 +73,19 @@ class Loop:
             checkpointer.restore(trainer, progress)
         for callback in self.callbacks:
             callback.on_begin(progress.records)
-        while not progress.is_over(trainer.training):
-            self._epoch(len(progress.records) + 1)
+        stopped = False
+        while not stopped and not progress.is_over(trainer.training):
+            stopped = self._epoch(len(progress.records) + 1)
         if checkpointer is not None:
             checkpointer.finish(trainer, progress)
         trainer.backbone.load_state_dict(progress.best_weights)
-        return self._score()
+        score = self._score()
+        for callback in self.callbacks:
+            callback.on_end(score)
+        return score
 
-    def _epoch(self, number: int) -> None:
+    def _epoch(self, number: int) -> bool:
+        """Train one epoch, and evaluate it; returns True if a callback ends the training."""
         trainer, progress = self.trainer, self.progress
         values, gain = [record.val for record in progress.records], trainer.training.gain
         trainer.schedule.look([None if value is None else gain(value) for value in values])
@@ -88,7 +95,7 @@ class Loop:
         trainer.memory.stop()
         if not math.isfinite(loss):
             raise NonFiniteError(f"the loss is {loss}", number)
-        if trainer.optimizer.overflowed():
+        if overflowed(trainer.optimizer):
             raise NonFiniteError.squares(number)
         val, stale = None, self._staleness(number)  # measured before a refresh
         last = progress.ends_with(number, progress.seconds + seconds, trainer.training)
@@ -98,11 +105,12 @@ class Loop:
         if improved := progress.add(record, trainer.training):
             progress.keep(trainer.backbone)
         for callback in self.callbacks:
-            callback.on_epoch(record, progress.best_value)
+            self.asked_to_stop |= callback.on_epoch(record, progress.best_value) is True
             if improved:
                 callback.on_best(trainer.backbone)
         if self.checkpointer is not None and self.checkpointer.is_due(trainer):
             self.checkpointer.keep(trainer, progress)
+        return self.asked_to_stop and progress.best is not None
 
     def _train(self) -> tuple[float, float]:
         """Train one epoch, or the rest of one: its loss, and its seconds without checkpoints."""

@@ -16,7 +16,9 @@ from torch.nn.functional import (
     one_hot,
 )
 
-from graphfm.data.graph.labels import known
+from graphfm.data.graph.labels import known, labelled
+from graphfm.errors import InputError
+from graphfm.training.own_parts import OwnLoss
 
 CROSS_ENTROPY, FOCAL = "cross-entropy", "focal"
 OF_REGRESSION: Mapping[str, Callable[..., Tensor]] = {
@@ -52,16 +54,20 @@ class Loss:
     delta: float = 1.0  # of the Huber loss
     center: Tensor | None = None  # [targets] mean of a regression's training nodes
     scale: Tensor | None = None  # [targets] their standard deviation
+    function: OwnLoss | None = None  # of the user's own: outputs and labels -> a loss for each row
 
     @property
     def is_plain(self) -> bool:
         """True for cross-entropy without weights and smoothing."""
-        return self.kind == CROSS_ENTROPY and self.class_weight is None and self.smoothing == 0
+        usual = self.kind == CROSS_ENTROPY and self.function is None
+        return usual and self.class_weight is None and self.smoothing == 0
 
     def rows(self, logits: Tensor, y: Tensor) -> Tensor:
         """[num_rows] loss of each row; 0 for unlabelled rows."""
         if self.is_plain:
             return node_losses(logits, y)
+        if self.function is not None:
+            return self._own(self.function, logits, y)
         if self.kind in OF_REGRESSION:
             return self._of_targets(logits, y)
         return self._of_classes(logits, y) if y.ndim == 1 else self._of_labels(logits, y)
@@ -81,6 +87,19 @@ class Loss:
         if self.center is None or self.scale is None:
             return outputs
         return outputs.float() * self.scale + self.center
+
+    def _own(self, function: OwnLoss, outputs: Tensor, y: Tensor) -> Tensor:
+        """The user's loss of rows whose label is known; others are given 0 as their label."""
+        found = function(self.values(outputs), torch.where(known(y), y, torch.zeros_like(y)))
+        if not isinstance(found, Tensor) or found.shape != y.shape[:1]:
+            got = f"shape {list(found.shape)}" if isinstance(found, Tensor) else type(found)
+            raise InputError(
+                f"the loss returned {got} for {y.size(0)} rows; expected a tensor with a loss for "
+                "each row, as of reduction='none'"
+            )
+        losses = torch.where(labelled(y), found, 0.0)
+        weight = None if y.ndim > 1 else self.class_weight
+        return losses if weight is None else losses * weight[y.clamp(min=0)]
 
     def _of_targets(self, outputs: Tensor, y: Tensor) -> Tensor:
         assert self.center is not None

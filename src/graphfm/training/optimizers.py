@@ -9,6 +9,7 @@ from torch import nn
 
 from graphfm.errors import InputError
 from graphfm.kernels.adam import Adam
+from graphfm.training.own_parts import OwnParts, make_own_optimizer
 
 if TYPE_CHECKING:
     from graphfm.training.settings import Training
@@ -33,8 +34,12 @@ class SGD(torch.optim.SGD):
         return False
 
 
-def make_optimizer(backbone: nn.Module, training: Training, device: torch.device) -> Adam | SGD:
+def make_optimizer(
+    backbone: nn.Module, training: Training, device: torch.device, own: OwnParts = OwnParts()
+) -> torch.optim.Optimizer:
     """Make a network's optimizer; on a GPU its state lives there, so a CUDA graph can hold it."""
+    if own.optimizer is not None:
+        return make_own_optimizer(own.optimizer, backbone)
     on_gpu, decay = device.type == "cuda", training.weight_decay
     rate = torch.tensor(training.lr, device=device) if on_gpu else training.lr
     if training.optimizer == "sgd":  # torch's fused kernel reads the rate from the GPU
@@ -46,6 +51,16 @@ def make_optimizer(backbone: nn.Module, training: Training, device: torch.device
         backbone.parameters(), lr=rate, weight_decay=decay, fused=True, capturable=on_gpu,
         decoupled_weight_decay=training.optimizer == "adamw",
     )  # fmt: skip
+
+
+def overflowed(optimizer: torch.optim.Optimizer) -> bool:
+    """True if an optimizer keeps squares of gradients that are infinite; one's own is not asked."""
+    return isinstance(optimizer, Adam | SGD) and optimizer.overflowed()
+
+
+def kept_state(optimizer: torch.optim.Optimizer) -> tuple[str, ...] | None:
+    """The names of a parameter's state; None if they are not known, as of a user's optimizer."""
+    return optimizer.kept if isinstance(optimizer, Adam | SGD) else None
 
 
 def check_optimizer(training: Training) -> None:

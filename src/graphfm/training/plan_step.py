@@ -15,11 +15,18 @@ from graphfm.layer import GraphLayer
 from graphfm.methods import Method
 from graphfm.step_plan import COPIED, GATHERED, IN_PLACE, UNREAD, StepPlan
 from graphfm.tables.base import TablePlan, TableSpec
+from graphfm.training.learned_rows import MOMENTS
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.settings import NUMBER_TYPES, Training
 
 
 def plan_step(
-    size: GraphSize, device: torch.device, backbone: Backbone, method: Method, settings: Training
+    size: GraphSize,
+    device: torch.device,
+    backbone: Backbone,
+    method: Method,
+    settings: Training,
+    own: OwnParts = OwnParts(),
 ) -> StepPlan:
     """Plan the steps of a training on a graph of that size. Nothing is allocated or changed."""
     sampler, estimator, layers = method.sampler, method.estimator, backbone.layers
@@ -43,6 +50,7 @@ def plan_step(
         recording_pass=estimator.keeps_history
         and backbone.is_noisy
         and not estimator.dropout_in_histories,
+        learned=_learned(size, backbone, settings),
         note=estimator.note(num_blocks, first_hop),
         tables={
             name: TablePlan(
@@ -55,13 +63,24 @@ def plan_step(
             for name, spec in estimator.declare(layers, int(first_hop)).items()
         },
     )
-    return replace(plan, not_captured=_why_not_captured(size, plan, backbone, method, settings))
+    reason = _why_not_captured(size, plan, backbone, method, settings, own)
+    return replace(plan, not_captured=reason)
 
 
 def _first_hop(size: GraphSize, layer: GraphLayer) -> TablePlan:
     """The table of the first layer's aggregates, in the number type of the features."""
     spec = TableSpec(width=layer.agg_width)
     return TablePlan(spec=spec, num_rows=size.num_nodes, dtype=size.feature_type)
+
+
+def _learned(size: GraphSize, backbone: Backbone, settings: Training) -> dict[str, TablePlan]:
+    """The table of learned rows, and those of the moments that the optimizer keeps of them."""
+    if backbone.learned_rows is None:
+        return {}
+    spec = TableSpec(width=backbone.learned_rows.size(1), exact=True)
+    names = ("rows",) if settings.optimizer == "sgd" else ("rows", *MOMENTS)
+    plan = TablePlan(spec=spec, num_rows=size.num_nodes, dtype=torch.float32)
+    return dict.fromkeys(names, plan)
 
 
 def _gathers(backbone: Backbone, method: Method) -> bool:
@@ -107,7 +126,12 @@ def _features(
 
 
 def _why_not_captured(
-    size: GraphSize, plan: StepPlan, backbone: Backbone, method: Method, settings: Training
+    size: GraphSize,
+    plan: StepPlan,
+    backbone: Backbone,
+    method: Method,
+    settings: Training,
+    own: OwnParts,
 ) -> str | None:
     """Why a step is not captured as a CUDA graph; None where it is."""
     if settings.capture == "off":
@@ -115,6 +139,10 @@ def _why_not_captured(
     reason = None
     if plan.device.type != "cuda":
         reason = "there is no GPU"
+    elif own.optimizer is not None:
+        reason = "the optimizer is your own"
+    elif settings.accumulate > 1:
+        reason = "gradients are accumulated"
     elif not backbone.capturable:
         reason = "the network is your own, and its hooks run on the host"
     elif not method.sampler.static_shapes(size, plan):
@@ -122,6 +150,8 @@ def _why_not_captured(
     elif not method.estimator.capturable:
         name = type(method.estimator).__name__
         reason = f"{name} does not declare that its step can be replayed (capturable = True)"
+    elif plan.learned:
+        reason = "how many learned rows a step moves changes from step to step"
     elif settings.staleness_every:
         reason = "the age of histories is measured (staleness_every), which runs on the host"
     if reason is not None and settings.capture == "on":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from graphfm.metrics.scores import LAST, Metrics, all_scores, is_defined, score
 from graphfm.options import one_of
 from graphfm.training.class_weights import weights_of
 from graphfm.training.losses import CROSS_ENTROPY, FOCAL, OF_REGRESSION, Loss
+from graphfm.training.own_parts import OwnLoss
 from graphfm.training.question_settings import QuestionSettings
 
 
@@ -44,6 +45,12 @@ class Question:
                 f"the best epoch by another metric: {one_of(others)}"
             )
         return cls(graph.task, metric, _loss(graph, settings), positive)
+
+    def with_loss(self, function: OwnLoss | None) -> Question:
+        """The same question, with a loss of the user's own."""
+        if function is None:
+            return self
+        return replace(self, loss=replace(self.loss, function=function))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +82,9 @@ def _check_metric(graph: Graph, metric: str) -> None:
 def _why(metric: str) -> str:
     if metric == "r2":
         return "all have the same target, or there is but one"
-    return "they hold positives only, or none"
+    if metric == "average-precision":
+        return "none of them is positive"
+    return "they are all positive, or all negative"
 
 
 def _positive(graph: Graph, name: str | None) -> int:

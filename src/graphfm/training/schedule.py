@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from graphfm.errors import InputError
+from graphfm.training.own_parts import OwnSchedule
 
 if TYPE_CHECKING:
     from graphfm.training.settings import Training
@@ -29,12 +30,16 @@ class Schedule(LambdaLR):
     no step, which is right in an epoch whose batches have no training nodes.
     """
 
-    def __init__(self, optimizer: Optimizer, training: Training) -> None:
-        self.training, self.reductions = training, 0
+    def __init__(
+        self, optimizer: Optimizer, training: Training, own: OwnSchedule | None = None
+    ) -> None:
+        self.training, self.reductions, self.own = training, 0, own
         super().__init__(optimizer, self._factor)
         self._step_count += 1
 
     def _factor(self, epoch: int) -> float:
+        if self.own is not None:
+            return float(self.own(epoch))
         factor = self.training.factor(epoch)
         return factor * self.training.lr_factor**self.reductions if self.reductions else factor
 
@@ -44,7 +49,7 @@ class Schedule(LambdaLR):
         Only a schedule that waits for a plateau depends on them. It keeps no state of its own, so
         a training that is taken up again finds the same rate.
         """
-        if self.training.schedule == "plateau":
+        if self.training.schedule == "plateau" and self.own is None:
             self.reductions = plateaus(scores, self.training)
             factor = self._factor(self.last_epoch)
             self._set([float(rate) * factor for rate in self.base_lrs])

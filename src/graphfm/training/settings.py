@@ -8,6 +8,7 @@ import torch
 
 from graphfm.errors import InputError
 from graphfm.options import Setting, check_choices
+from graphfm.training.input_settings import InputSettings
 from graphfm.training.optimizers import check_optimizer
 from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.schedule import check_schedule, factor
@@ -17,7 +18,7 @@ NumberType = Literal["fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(QuestionSettings):
+class Training(QuestionSettings, InputSettings):
     """The settings that belong neither to the network nor to the method."""
 
     epochs: Annotated[int, Setting("Largest number of epochs.")] = 100
@@ -49,6 +50,9 @@ class Training(QuestionSettings):
     lr_patience: Annotated[
         int, Setting("Of plateau: epochs without a better score before a lower rate.", rare=True)
     ] = 10
+    accumulate: Annotated[
+        int, Setting("Steps whose gradients are averaged before the weights move.", rare=True)
+    ] = 1
     clip: Annotated[float, Setting("Clip the gradient to this norm; 0 does not clip.")] = 0.0
     steps_per_epoch: Annotated[int, Setting("Most steps in an epoch; 0 is no limit.")] = 0
     max_seconds: Annotated[
@@ -108,6 +112,7 @@ class Training(QuestionSettings):
     def __post_init__(self) -> None:
         for name, least in (
             ("epochs", 1),
+            ("accumulate", 1),
             ("eval_every", 1),
             ("patience", 0),
             ("steps_per_epoch", 0),
@@ -124,6 +129,7 @@ class Training(QuestionSettings):
                 raise InputError(f"{name} is {value}; expected {wanted}, and at most a million")
         check_choices(self)
         self.check_question()
+        self.check_inputs()
         check_schedule(self)
         check_optimizer(self)
 

@@ -8,23 +8,20 @@ from functools import partial
 import torch
 
 from graphfm.backbones.base import Backbone
+from graphfm.backbones.input_rows import NONE
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.kernels.backend import execution
+from graphfm.training.input_settings import InputSettings
 from graphfm.training.question import Question
-from graphfm.training.question_settings import QuestionSettings
 from graphfm.training.settings import Training
 
 log = logging.getLogger("graphfm")
 
 
-def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> None:
-    """Refuse a graph without features, labels or split, or one that does not fit the question."""
-    if graph.num_features == 0:
-        raise InputError(
-            "the graph has no features; give it x, or make some in Python with "
-            "graph.with_node_features('degree') (docs/formats.md says how)"
-        )
+def check_trainable(graph: Graph, settings: Training) -> Question:
+    """Refuse a graph that a training with these settings cannot use; return what it asks."""
+    _check_features(graph, settings)
     if graph.num_classes == 0:
         raise InputError(
             "the graph has no labels; give it y, the classes to learn (docs/formats.md says how)"
@@ -32,8 +29,19 @@ def check_trainable(graph: Graph, settings: QuestionSettings | None = None) -> N
     for split, use in (("train", "learn from"), ("val", "choose the best epoch on")):
         if not bool(graph.mask(split).any()):
             raise InputError(f"the graph has no {split}_mask; give it nodes to {use}")
-    if settings is not None:
-        Question.of(graph, settings)
+    return Question.of(graph, settings)
+
+
+def _check_features(graph: Graph, settings: InputSettings) -> None:
+    if graph.num_features:
+        return
+    if settings.node_features == NONE:
+        raise InputError(
+            "the graph has no features; give it x, or set node_features (--node-features) to "
+            "degree, random or learned (docs/your-graph.md says what they are)"
+        )
+    if settings.standardize:
+        raise InputError("the graph has no features to standardise; leave out standardize")
 
 
 def warn_unread(graph: Graph, backbone: Backbone) -> None:

@@ -59,7 +59,8 @@ class StepInputs:
             return self._gathered(batch)
         if plan.features == UNREAD:
             return torch.empty(ids.numel(), 0, device=self.x.device)
-        return (self.x if batch.whole else self.x.index_select(0, ids)).float()
+        x = (self.x if batch.whole else self.x.index_select(0, ids)).float()
+        return x.detach().requires_grad_() if plan.learned else x  # the gradient moves its rows
 
     def _gathered(self, batch: Batch) -> Rows | Combined:
         """Rows that the first layer's kernel gathers: now, if that needs no other step's work."""

@@ -19,7 +19,6 @@ from graphfm.data.graph.size import GraphSize
 from graphfm.estimators.layer_step import ForwardPass, Setup
 from graphfm.kernels import side_stream
 from graphfm.kernels.backend import execution
-from graphfm.kernels.cross_entropy import backward
 from graphfm.kernels.precision import check_precision
 from graphfm.memory import PeakMemory
 from graphfm.methods import Method
@@ -29,15 +28,17 @@ from graphfm.training import whole_graph
 from graphfm.training.cuda_graphs import GROUP, CapturedSteps, groups
 from graphfm.training.epoch_position import Position
 from graphfm.training.inference import LayerwiseInference
+from graphfm.training.learned_rows import LearnedRows
 from graphfm.training.optimizers import make_optimizer
+from graphfm.training.own_parts import OwnParts
 from graphfm.training.plan_step import plan_step
-from graphfm.training.question import Question
 from graphfm.training.schedule import Schedule
 from graphfm.training.settings import Training
 from graphfm.training.setup import autocast, check_trainable, executing, global_generator
 from graphfm.training.staleness import AgeMeter
 from graphfm.training.stateful import Stateful
 from graphfm.training.step_input import StepInput, StepInputs
+from graphfm.training.updates import Updates
 
 logger = logging.getLogger("graphfm")
 
@@ -46,24 +47,26 @@ class Trainer:
     """Trains a backbone on a graph by a method, on the graph's device."""
 
     def __init__(
-        self, graph: Graph, backbone: Backbone, method: Method, training: Training | None = None
+        self,
+        graph: Graph,
+        backbone: Backbone,
+        method: Method,
+        training: Training | None = None,
+        own: OwnParts = OwnParts(),
     ) -> None:
-        check_trainable(graph)
+        self.training = training = training or Training()
+        self.question = check_trainable(graph, training).with_loss(own.loss)
         started = time.perf_counter()
         self.graph, self.method = graph, method
-        self.training = training = training or Training()
-        self.question = Question.of(graph, training)
         self.executing = executing(training)
         check_precision(training.precision, graph.device)
         self.backbone = backbone.to(graph.device)
         self.memory = PeakMemory(graph.device)
-        self.x = backbone.features(graph)  # computed once: it may read every edge of the graph
+        self.x = backbone.input_rows(graph)  # computed once: it may read every edge of the graph
         self.infer = LayerwiseInference(backbone.adjacency(graph))
-        self.plan = plan = plan_step(GraphSize.of(graph), graph.device, backbone, method, training)
-        if plan.note is not None:
-            logger.warning(plan.note)
-        if not plan.captured and graph.device.type == "cuda":
-            logger.info("steps are not captured as CUDA graphs: %s", plan.not_captured)
+        size = GraphSize.of(graph)
+        self.plan = plan = plan_step(size, graph.device, backbone, method, training, own)
+        plan.tell(logger)
         self.clock = Clock()
         self._prepare_method()
         self.autocast = autocast(training.precision, graph.device)
@@ -73,16 +76,18 @@ class Trainer:
         sizes = len(backbone.layers), graph.num_nodes, graph.device
         ages = AgeMeter(method.estimator, *sizes, depths=backbone.depths)
         self.ages = ages if training.staleness_every else None
-        self.optimizer = make_optimizer(backbone, training, graph.device)
-        self.schedule = Schedule(self.optimizer, training)
+        self.optimizer = make_optimizer(backbone, training, graph.device, own)
+        rows = (backbone, self.x, plan.learned, self.optimizer)
+        self.rows = LearnedRows(*rows) if plan.learned else None
+        self.update = Updates(backbone, self.optimizer, training, self.rows)
+        self.schedule = Schedule(self.optimizer, training, own.schedule)
         seed = training.seed ^ 0x5EED  # differs from the seed that drew the weights
         self.rng = torch.Generator(graph.device).manual_seed(seed)
         self.touched = Counter[str]()  # nodes, edges and steps so far
         self.totals = torch.zeros(2, device=graph.device)  # the epoch's losses and their weights
         self.position: Position | None = None  # in the current epoch, if there is one
-        self.captured = None
-        if plan.captured:
-            self.captured = CapturedSteps(self.draw, self.learn, self.rng, self.touched)
+        parts = self.draw, self.learn, self.rng, self.touched
+        self.captured = CapturedSteps(*parts) if plan.captured else None
         self.prepare_seconds = time.perf_counter() - started
 
     def _prepare_method(self) -> None:
@@ -119,11 +124,7 @@ class Trainer:
         if not given.batch.trains and self.method.estimator.compensation is None:
             return self._learn_nothing(given)
         loss = self.loss(given)
-        self.optimizer.zero_grad()
-        backward(loss)
-        if self.training.clip > 0:
-            torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), self.training.clip)
-        self.optimizer.step()
+        self.update(loss, given)
         if self.ages is not None:
             self.ages.saw(given.batch)
         return loss.detach()
@@ -176,11 +177,11 @@ class Trainer:
     def parts(self) -> dict[str, Stateful]:
         """The parts that a checkpoint keeps, by the prefix of their tensors' names."""
         parts: dict[str, Any] = {
-            "weights": self.backbone,
-            "history": self.method.estimator,
-            "sampler": self.method.sampler,
-        }
-        return parts if self.ages is None else {**parts, "ages": self.ages}
+            "weights": self.backbone, "history": self.method.estimator,
+            "sampler": self.method.sampler, "ages": self.ages, "rows": self.rows,
+            "gathered": self.update if self.update.gathered else None,
+        }  # fmt: skip
+        return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Tensor]:
         """The trainer's own tensors: the epoch's losses and the states of random generators."""
@@ -233,18 +234,17 @@ class Trainer:
                 self.position = Position(self.rng.get_state())
             self.backbone.train()
             rest = self.position.rest(sampler, self.rng, self.training.steps_per_epoch)
+            take = self.captured or self._take
             for group in groups(rest, 1 if self.captured is None else GROUP):
-                self._take(group)
+                take(group)
                 self.position.steps += len(group)
                 after_step()
+            self.update.finish()
         self.position = None
         self.schedule.step()
         # The weight is zero if no batch had training nodes.
         return float(self.totals[0] / self.totals[1].clamp(min=torch.finfo(torch.float32).tiny))
 
     def _take(self, group: Sequence[Tensor]) -> None:
-        if self.captured is not None:
-            self.captured(group)
-            return
         for seeds in group:
             self.step(seeds)

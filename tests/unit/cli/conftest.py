@@ -60,6 +60,13 @@ def fake(monkeypatch) -> dict[str, str | BaseException]:
     return ends
 
 
+@pytest.fixture(autouse=True)
+def level_of_the_log():
+    """A command sets it for its process, and here other tests follow."""
+    yield
+    logging.getLogger("graphfm").setLevel(logging.NOTSET)
+
+
 @pytest.fixture
 def tiny_suites(monkeypatch):
     """A suite of seconds, a small copy for the bandwidth, and no PyG whatever is installed."""
@@ -69,5 +76,3 @@ def tiny_suites(monkeypatch):
     monkeypatch.setitem(COPIED, "cpu", 1 << 20)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr("graphfm.experiments.bench.case.has_pyg", lambda: False)
-    yield
-    logging.getLogger("graphfm").setLevel(logging.NOTSET)  # which a command sets for its process

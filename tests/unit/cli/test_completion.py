@@ -44,6 +44,8 @@ def completed(monkeypatch):
         ("graphfm reproduce fig", ["figure2"]),
         ("graphfm datasets fetch fl", ["flickr"]),
         ("graphfm st", ["staleness"]),
+        ("graphfm em", ["embed"]),
+        ("graphfm embed run --la", ["--layer"]),
         ("graphfm train --batch", ["--batch-size", "--batch-norm"]),
         ("graphfm train --dataset ./mine", []),  # then bash completes files
     ],

@@ -32,6 +32,14 @@ def test_what_is_printed_is_read_back(name):
     assert tree(Path()) == {"run.toml"}  # nothing was trained
 
 
+def test_names_of_classes_with_commas_are_read_back():
+    Path("weights.json").write_text('{"Arts, \\"fine\\"": 0.123456789, "b": 2}')
+    text = printed("train", "--class-weights", "weights.json")
+    Path("run.toml").write_text(text)
+    assert printed("train", "--config", "run.toml") == text
+    assert tomllib.loads(text)["training"]["class_weights"] == ['Arts, "fine"=0.123456789', "b=2"]
+
+
 def test_a_file_trains_the_same_run_as_options():
     options = ("--method", "graphfm-ib", "--hidden", 8, "--no-correct-lag", "--fanout", "2,1",
                "--batch-norm", "--beta", 0.3)  # fmt: skip
@@ -94,10 +102,13 @@ def test_own_code_is_named_on_the_command_line_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("hiden = 4", r"run.toml: hiden is no option here \(did you mean hidden\?\)"),
+        (
+            "hiden = 4",
+            r"run.toml: hiden is not an option that a file may give \(did you mean hidden\?\)",
+        ),
         ("lr = 'fast'", "run.toml: lr is 'fast'; expected a number"),
-        ("resume = 'run'", "resume is no option here"),
-        ("json = true", "json is no option here"),
+        ("resume = 'run'", "resume is not an option that a file may give"),
+        ("json = true", "json is not an option that a file may give"),
         ("warmup = 1000", "warmup is 1000; expected fewer than the"),
         ("[data", "run.toml is not a TOML file"),
     ],

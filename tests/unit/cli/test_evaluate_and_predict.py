@@ -55,7 +55,7 @@ def test_predict_writes_a_row_for_every_node(trained, here):
     ended = graphfm("predict", trained[0], "--out", "p.csv", "--json")
     assert ended.json == {"run": str(trained[0]), "dataset": SMALL, "nodes": 200, "out": "p.csv"}
     header, rows = read_csv(here / "p.csv")
-    assert header == ["node", "name", "class", "probability"]
+    assert header == ["node", "name", "class", "probability", "truth", "split"]
     assert [row[0] for row in rows] == [str(node) for node in range(200)]
     assert {row[1] for row in rows} == {""}
     assert {int(row[2]) for row in rows} <= set(range(10))
@@ -93,7 +93,11 @@ def test_predict_names_classes_and_joins_many(here):
     other_graph(here / "g.npz", y=y, class_names=["red", "green", "blue"], **masks)
     graphfm("train", "--dataset", "g.npz", "--epochs", 3, "--out", "run")
     assert graphfm("predict", "run", "--out", "p.csv").code == 0
-    for _, _, names, chances in read_csv(here / "p.csv")[1]:
+    header, rows = read_csv(here / "p.csv")
+    assert header == ["node", "name", "class", "probability", "truth", "split"]
+    assert [row[4] for row in rows] == ["red|blue", "green", "red|green|blue", "", ""]
+    assert [row[5] for row in rows] == ["train", "train", "val", "val", ""]
+    for _, _, names, chances, *_ in rows:
         chosen = names.split("|") if names else []
         assert set(chosen) <= {"red", "green", "blue"}
         assert len(chosen) == (chances.count("|") + 1 if chances else 0)

@@ -6,6 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphfm import Graph, load
@@ -43,6 +44,18 @@ def test_the_page_leads_from_tables_to_predictions_in_five_commands(tables, here
     graph = load("accounts")
     assert (graph.num_edges, graph.num_features, graph.class_names) == (16, 4, ("fraud", "honest"))
     assert graph.y.tolist() == [1, 1, 0, 0, 1, 0, 1, -1]
+
+
+def test_the_new_nodes_of_the_page_are_scored(tables, here):
+    for words in (tables[0], tables[2]):
+        assert graphfm(*words).code == 0
+    (command,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    ended = graphfm(*shlex.split(command)[1:])
+    assert ended.code == 0, ended.err
+    with open("new_predictions.csv", newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["node"], row["name"]) == ("8", "ines")
+    assert row["class"] in ("honest", "fraud")
 
 
 def test_the_toml_file_of_the_page_says_the_same(tables, here):
@@ -114,8 +127,66 @@ def test_an_npz_file_is_converted_and_a_large_one_says_so(here, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("g.txt", "# from to weight\n0 1 2.5\n7 0 1.0\n"),
+        ("g.edges", "0\t1\n1\t2\n"),
+        ("g.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"),
+        ("g.graph", "3 2\n2\n1 3\n2\n"),
+        ("g/edge_index.npy", [[0, 1], [1, 2]]),
+    ],
+)
+def test_graphs_of_other_formats_are_converted(here, name, text):
+    path = here / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text) if isinstance(text, str) else np.save(path, np.array(text))
+    given = name.partition("/")[0]
+    ended = graphfm("import", given, "--out", "folder")
+    assert ended.code == 0, ended.err
+    opened, read = load("folder"), load(given)
+    assert opened.fingerprint == read.fingerprint
+    assert opened.meta["format"] == read.meta["format"]
+    assert list(opened.node_names or ()) == list(read.node_names or ())
+    refused(graphfm("import", given, "--out", "x", "--undirected", "-q"), "leave --undirected out")
+    refused(graphfm("import", "folder", "--out", "x", "-q"), "use it with --dataset folder")
+
+
+def test_a_tsv_file_is_a_table(here):
+    (here / "e.tsv").write_text("source\ttarget\na\tb\n")
+    assert graphfm("import", "e.tsv", "--out", "g").code == 0
+    assert list(load("g").node_names) == ["a", "b"]
+
+
+def test_a_regression_from_tables_to_predictions(tables, here):
+    rows = "".join(f"n{n},{n % 3},{n * 0.5},{'' if n == 4 else n % 5}\n" for n in range(40))
+    (here / "n.csv").write_text("id,size,income,debt\n" + rows)
+    (here / "e.csv").write_text(
+        "source,target\n" + "".join(f"n{n},n{(n * 7 + 1) % 40}\n" for n in range(40))
+    )
+    ended = graphfm(
+        "import", "e.csv", "--nodes", "n.csv", "--regress", "income", "--regress", "debt",
+        "--shares", "0.6,0.2", "--feature", "size=standard", "--out", "g",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    wanted = r"target debt\s+min 0, mean 1.949, max 4, std 1.395; 1 missing"
+    assert re.search(wanted, ended.out)
+    assert re.search(wanted, graphfm("info", "g").out)
+    assert graphfm("train", "--dataset", "g", "--epochs", "2", "--out", "run", "-q").code == 0
+    assert graphfm("predict", "run", "--out", "p.csv").code == 0
+    with open("p.csv", newline="") as stream:
+        row = next(csv.DictReader(stream))
+    assert row["name"] == "n0"
+    assert np.isfinite([float(row["income"]), float(row["debt"])]).all()
+    refused(
+        graphfm("import", "e.csv", "--nodes", "n.csv", "--regress", "debt", "--shares", "0.6,0.2",
+                "--stratified", "--out", "h", "-q"), "stratified split needs classes",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("more", "reason"),
     [
+        (["--regress", "age"], "a label is for classes and regress for numbers"),
         (["--feature", "age"], "expected COLUMN=ENCODING"),
         (["--feature", "age=standard", "--feature", "age=min-max"], "two encodings"),
         (["--split", "fold", "--shares", "0.5,0.2"], "both given"),

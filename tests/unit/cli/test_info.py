@@ -14,6 +14,7 @@ import torch
 from graphfm import Graph
 from graphfm.cli import main
 from graphfm.data.graph.size import GraphSize
+from graphfm.data.sources.folder_writer import import_graph
 from graphfm.runs.memory_plan import plan_for
 from graphfm.runs.run import Run
 
@@ -120,11 +121,49 @@ def test_the_targets_of_a_regression_are_described(tmp_path):
     assert (record["task"], record["classes"], record["unlabelled"]) == ("regression", 2, 1)
     first, second = record["targets"]
     assert first == {
-        "name": "0", "known": 3, "mean": 1.5, "std": pytest.approx((2 / 3) ** 0.5), "min": 0.5,
-        "max": 2.5,
+        "name": "0", "known": 3, "missing": 1, "mean": 1.5, "std": pytest.approx((2 / 3) ** 0.5),
+        "min": 0.5, "max": 2.5,
     }  # fmt: skip
     assert (second["known"], second["mean"]) == (2, 2.0)
     assert (record["homophily"], record["largest_classes"]) == (None, [])
-    assert "target 1                        known of 2 nodes, mean 2, std 1, min 1, max 3" in info(
-        path
-    )
+    assert "target 1                        min 1, mean 2, max 3, std 1; 2 missing" in info(path)
+
+
+@pytest.fixture
+def folder(odd, tmp_path) -> Path:
+    import_graph(Graph.from_npz(odd), tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def keep(folder, **changed) -> None:
+    """Change what the folder keeps of its nodes."""
+    record = json.loads((folder / "graph.json").read_text())
+    record["node_summary"] |= changed
+    (folder / "graph.json").write_text(json.dumps(record))
+
+
+def of_folder(folder) -> dict:
+    return json.loads(info(folder, "--json"))
+
+
+def test_a_folder_says_the_same_as_its_graph(odd, folder):
+    expected, found = json.loads(info(odd, "--json")), of_folder(folder)
+    assert found.pop("homophily") == pytest.approx(expected.pop("homophily"))
+    assert found | {"dataset": str(odd)} == expected
+
+
+def test_a_folder_keeps_what_info_says(folder):
+    keep(folder, degree_max=7, unlabelled=5, class_shares=[["one", 9, 1.0]])
+    found = of_folder(folder)
+    assert (found["degree_max"], found["unlabelled"]) == (7, 5)
+    assert found["class_counts"] == {"one": 9}
+    assert "class one" in found["label_warning"]
+
+
+@pytest.mark.parametrize(
+    "damage", [{"class_shares": [["0", 3]]}, {"splits": {"train": 2}}, {"class_shares": 3}]
+)
+def test_what_is_damaged_is_counted_again(folder, damage):
+    before = of_folder(folder)
+    keep(folder, **damage)
+    assert of_folder(folder) == before

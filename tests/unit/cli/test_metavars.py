@@ -7,12 +7,12 @@ import pytest
 from tests.unit.cli.commands import graphfm
 
 COMMANDS = (
-    "train", "compare", "evaluate", "predict", "reproduce", "recipes", "staleness", "bench",
-    "methods", "backbones", "info", "datasets", "datasets fetch", "datasets check", "tune",
+    "train", "compare", "evaluate", "predict", "embed", "reproduce", "recipes", "staleness",
+    "bench", "methods", "backbones", "info", "datasets", "datasets fetch", "datasets check", "tune",
 )  # fmt: skip
 VALUES = {
     "N", "X", "NAME", "NAMES", "N[,N]", "X[,X]", "NAME[,NAME]", "FOLDER", "FILE", "TEXT", "TIME",
-    "METHOD.OPTION=VALUE", "OPTION=VALUES",
+    "METHOD.OPTION=VALUE", "OPTION=VALUES", "NAME=VALUE",
 }  # fmt: skip
 
 

@@ -134,9 +134,12 @@ def test_a_regression_from_a_file_to_values(numbers, here):
     assert graphfm("predict", "run", "--out", "p.csv", "--device", "cpu").code == 0
     with (here / "p.csv").open(newline="") as stream:
         header, *rows = csv.reader(stream)
-    assert header == ["node", "name", "height", "weight"]
+    assert header[:4] == ["node", "name", "height", "weight"]
+    assert header[4:] == ["truth_height", "truth_weight", "split"]
     graph = Graph.from_npz(numbers)
-    values = torch.tensor([[float(cell) for cell in row[2:]] for row in rows])
+    truth = torch.tensor([[float(cell or "nan") for cell in row[4:6]] for row in rows])
+    assert torch.equal(truth.nan_to_num(), graph.y.nan_to_num())
+    values = torch.tensor([[float(cell) for cell in row[2:4]] for row in rows])
     errors = (values - graph.y)[graph.test_mask]
     mae = torch.stack([column[~column.isnan()].abs().mean() for column in errors.T]).mean()
     assert float(mae) == pytest.approx(report["test"], rel=1e-5)

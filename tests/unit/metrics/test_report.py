@@ -5,7 +5,15 @@ import pytest
 import torch
 from sklearn import metrics as sk
 
-from graphfm.metrics.report import BINS, by_class, by_degree, calibration, confusion, report
+from graphfm.metrics.report import (
+    BINS,
+    MOST_CONFUSED,
+    by_class,
+    by_degree,
+    calibration,
+    confusion,
+    report,
+)
 
 
 @pytest.fixture
@@ -63,7 +71,14 @@ def test_every_node_is_in_one_degree_bucket(outputs):
 def test_a_regression_is_reported_by_target_and_degree():
     y = torch.tensor([[0.0, 1.0], [2.0, float("nan")], [4.0, 3.0]])
     found = report("regression", y.nan_to_num(7.0) + 1, y, torch.tensor([0, 1, 1]))
-    assert found.keys() == {"targets", "degrees"}
+    assert found.keys() == {"task", "targets", "degrees"}
     assert [row["support"] for row in found["targets"]] == [3, 2]
     assert [row["mae"] for row in found["targets"]] == [1.0, 1.0]
     assert [row["mae"] for row in found["degrees"]] == [1.0, 1.0]
+
+
+def test_pairs_of_very_many_classes_are_not_counted():
+    y = torch.arange(3)
+    for classes, counted in ((MOST_CONFUSED, True), (MOST_CONFUSED + 1, False)):
+        found = report("classes", torch.eye(3, classes), y, torch.ones(3))
+        assert ("confusion" in found) == counted

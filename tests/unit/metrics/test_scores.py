@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from sklearn import metrics as sk
 
-from graphfm.metrics.names import OF_CLASSES, OF_REGRESSION, bounds, gain, names_for
+from graphfm.metrics.names import OF_CLASSES, OF_REGRESSION, bounds, gain, names_for, rounded
 from graphfm.metrics.scores import all_scores, is_defined, micro_f1, score
 
 MARGIN = 1e-6
@@ -152,6 +152,13 @@ def test_higher_is_better_after_the_sign():
     assert bounds("micro-f1") == (0, 1)
     assert bounds("r2")[1] == 1
     assert bounds("mae")[0] == 0
+
+
+def test_a_small_error_is_not_shown_as_zero():
+    shown = [rounded(value) for value in (0.0, 0.85, 0.00123456, 0.000123456, -4.1811e-06, 445.5)]
+    assert shown == ["0.0000", "0.8500", "0.0012", "0.0001235", "-4.181e-06", "445.5000"]
+    assert rounded(0.0001, like=0.85) == "0.0001"
+    assert rounded(0.5, like=1e-6) == "0.5"
 
 
 def test_a_gap_among_labels_is_neither_claimed_nor_missed():

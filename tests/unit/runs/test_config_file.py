@@ -94,10 +94,10 @@ def test_keys_may_stand_flat_in_tables_and_with_hyphens(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hiden = 4", r"run.toml: hiden is no option here \(did you mean hidden\?\)"),
+        ("hiden = 4", r"run.toml: hiden is not an option .* \(did you mean hidden\?\)"),
         ("[training]\nhidden = 4", r"\[training\] hidden is in the wrong table; .* in \[network\]"),
-        ("[trainings]\nlr = 1", r"\[trainings\] is no table; .* \(did you mean training\?\)"),
-        ("[network.more]\nhidden = 1", r"\[network\] more is no option"),
+        ("[trainings]\nlr = 1", r"run.toml: \[trainings\] is not .*did you mean training\?"),
+        ("[network.more]\nhidden = 1", r"\[network\] more is not an option"),
         ("hidden = 4\n[network]\nhidden = 4", "hidden is given twice"),
         ("batch-size = 4\nbatch_size = 4", "batch_size is given twice"),
         ('hidden = "4"', "run.toml: hidden is '4'; expected a whole number"),
@@ -105,6 +105,7 @@ def test_keys_may_stand_flat_in_tables_and_with_hyphens(tmp_path):
         ("hidden = true", "hidden is True; expected a whole number"),
         ("hidden = [4]", "hidden is a list; expected a whole number"),
         ("hidden = 2020-01-01", "hidden is datetime.date"),
+        ("positive = 1", 'positive is 1; expected a name; write it in quotes: "1"'),
         ("lr = nan", "lr is nan; expected a finite number"),
         ("batch_norm = 1", "batch_norm is 1; expected true or false"),
         ('fanout = [1, "2"]', "fanout is '2'; expected a whole number"),
@@ -120,6 +121,12 @@ def test_keys_may_stand_flat_in_tables_and_with_hyphens(tmp_path):
 def test_what_is_wrong_in_a_file_is_refused_by_name(tmp_path, text, words):
     with pytest.raises(InputError, match=words):
         read_config_file(written(tmp_path, text), KNOWN)
+
+
+def test_a_mark_of_the_byte_order_is_skipped(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_bytes(b"\xef\xbb\xbfhidden = 4\r\n")
+    assert read_config_file(path, KNOWN) == {"hidden": 4}
 
 
 def test_a_file_of_another_encoding_is_refused(tmp_path):

@@ -33,6 +33,15 @@ def test_histories_and_features_are_planned_to_the_byte(make_graph, name):
         assert plan.weights == 16 * numbers
 
 
+def test_numbers_per_node_are_planned_to_the_byte(make_graph):
+    run, graph = Run.make(method="graphfm-ib"), make_graph()
+    trainer = build(run, graph)
+    sampler, adjacency = trainer.method.sampler, trainer.infer.adjacency
+    kept = (graph.degree, adjacency.row_scale, sampler.distinct.position_of_node)
+    order = 3 * sampler.train_ids.nbytes  # the ids, an epoch's order, and the ids in that order
+    assert memory_plan(run, graph).indices == sum(numbers.nbytes for numbers in kept) + order
+
+
 @pytest.mark.parametrize("backbone", [name for name in BACKBONES if name not in ("mlp", "sgc")])
 def test_more_of_anything_is_planned_to_take_more(make_graph, backbone):
     graph = make_graph()

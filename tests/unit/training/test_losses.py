@@ -183,6 +183,11 @@ def test_bad_files_are_refused(tmp_path, name, content):
         Training(class_weights=(str(tmp_path / name),))
 
 
+def test_weights_are_not_rounded():
+    given = ("a=20", "b=0.1", "c=0.333333333333", "d=123456.789")
+    assert as_weights(given) == given
+
+
 def test_a_class_given_twice_or_unknown_is_refused():
     with pytest.raises(InputError, match="gives class a twice"):
         as_weights(("a=1", "a=2"))

@@ -46,7 +46,7 @@ def check_header(name: str, header: Header, file_size: int, kinds: str = NUMBERS
     if dtype.hasobject:
         raise InputError(f"{name} holds Python objects, which only pickle can read; save numbers")
     if dtype.kind not in kinds:
-        expected = "text" if kinds in ("U", "SU") else "numbers"
+        expected = {"U": "text", "SU": "text", "iu": "whole numbers"}.get(kinds, "numbers")
         raise InputError(f"{name} holds {dtype} values; expected {expected}")
     if header.num_bytes != file_size - start:
         raise InputError(

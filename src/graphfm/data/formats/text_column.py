@@ -29,18 +29,24 @@ class TextColumn(Sequence[str]):
 
     def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
         if isinstance(place, slice):
-            return tuple(self[row] for row in range(*place.indices(len(self))))
+            start, stop, step = place.indices(len(self))
+            if step == 1:
+                return tuple(self._range(start, stop))
+            return tuple(self[row] for row in range(start, stop, step))
         row = range(len(self))[place]
-        return self._read(int(self._offsets[row]), int(self._offsets[row + 1]))
+        return next(self._range(row, row + 1))
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
-            bounds = self._offsets[start : start + AT_ONCE + 1].tolist()
-            for first, last in pairwise(bounds):
-                yield self._read(first, last)
+            yield from self._range(start, min(start + AT_ONCE, len(self)))
 
-    def _read(self, first: int, last: int) -> str:
-        return bytes(self._content[max(first, 0) : max(last, 0)]).decode("utf-8", "replace")
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        """Read the bytes of some texts at once; offsets of a damaged file are not trusted."""
+        bounds = self._offsets[start : stop + 1].clip(0, len(self._content)).tolist()
+        first, last = min(bounds, default=0), max(bounds, default=0)
+        content = bytes(self._content[first:last])
+        for begin, end in pairwise(bounds):
+            yield content[begin - first : end - first].decode("utf-8", "replace")
 
 
 class NumberColumn(Sequence[str]):
@@ -66,6 +72,37 @@ class NumberColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
             yield from self[start : start + AT_ONCE]
+
+
+class ChainedColumn(Sequence[str]):
+    """Two sequences of texts, one after the other."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self._first, self._second = first, second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            if step != 1:
+                return tuple(self[row] for row in range(start, stop, step))
+            size = len(self._first)
+            before = self._first[min(start, size) : min(stop, size)]
+            return (*before, *self._second[max(start - size, 0) : max(stop - size, 0)])
+        row = range(len(self))[place] - len(self._first)
+        return self._second[row] if row >= 0 else self._first[row]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._first
+        yield from self._second
 
 
 def as_text_arrays(texts: Sequence[str]) -> tuple[Array, Array]:

@@ -44,9 +44,10 @@ def _check_structure(graph: Graph) -> None:
         return
     if weight.shape != indices.shape or weight.dtype != torch.float32:
         raise InputError(f"edge_weight is {describe(weight)}; expected float32 [{indices.numel()}]")
-    if not bool(((weight >= 1e-30) & (weight <= 1e30)).all()):
+    if bool((wrong := ~((weight >= 1e-30) & (weight <= 1e30))).any()):
         raise InputError(
-            "edge_weight holds values that are not positive and finite; expected 1e-30 to 1e30"
+            f"edge_weight holds {float(weight[wrong][0]):g}; expected positive numbers, 1e-30 to "
+            "1e30; remove edges of weight 0, and give others a positive weight"
         )
 
 

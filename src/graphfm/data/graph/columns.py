@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphfm.errors import InputError
+from graphfm.metrics.names import REGRESSION
 
 Array = np.ndarray[Any, Any]
 MISSING = ("NAType", "NaTType")  # pandas' missing values, which are not even equal to themselves
@@ -22,8 +23,10 @@ def as_plain(name: str, column: Any) -> Array:
         array = _objects(column)
     except Exception as error:  # a library's own error about a column that it cannot convert
         raise InputError(f"{name} cannot be read: {error}") from None
-    if array.ndim > 1 or (array.dtype.kind in "US" and isinstance(column, list | tuple)):
-        array = _objects(list(column))  # lists stay lists, and numbers between text stay numbers
+    if array.ndim > 1:
+        array = _objects(array)  # a row in each place
+    elif array.dtype.kind in "US" and isinstance(column, list | tuple):
+        array = _objects(column)  # numbers between text stay numbers
     if array.ndim == 0:
         raise InputError(f"{name} is one value; expected a column")
     return array.astype(object) if array.dtype.kind in "US" else array
@@ -58,14 +61,15 @@ def positions(name: str, ids: Array, known: Array) -> Array:
     order = np.argsort(known, kind="stable")
     ordered = known[order]
     if (same := ordered[1:] == ordered[:-1]).any():
-        raise InputError(f"two nodes have the id {ordered[1:][same][0]!r}; expected each once")
+        twice = ordered[1:][same].tolist()[0]
+        raise InputError(f"two nodes have the id {twice!r}; expected each once")
     if not len(ids):
         return np.zeros(0, np.int64)
     place = np.minimum(np.searchsorted(ordered, ids), len(known) - 1)
     if (unknown := ordered[place] != ids).any():
         raise InputError(
             f"{name} holds {int(unknown.sum()):,} ids that no node has, such as "
-            f"{ids[unknown][0]!r}; add them to the nodes, or remove those edges"
+            f"{ids[unknown].tolist()[0]!r}; add them to the nodes, or remove those edges"
         )
     return order[place]
 
@@ -99,30 +103,54 @@ def as_matrix(name: str, column: Array) -> Array:
     return array
 
 
-def named_classes(name: str, column: Array) -> dict[str, Any]:
-    """Return `y`, and `class_names` where labels are not numbered from 0; missing is -1."""
+def as_labels(
+    name: str, column: Array, task: str | None = None, classes: Sequence[str] | int | None = None
+) -> dict[str, Any]:
+    """Return `y`, and `class_names` where labels are not numbered from 0; a gap is -1 or NaN.
+
+    `classes` are known already: their names, or their number.
+    """
     values = column.tolist()
-    if values and all(isinstance(value, list | tuple | np.ndarray) for value in values):
-        return {"y": as_matrix(name, column)}
-    known = [not is_missing(value) for value in values]
-    given = [value for value, is_known in zip(values, known, strict=True) if is_known]
-    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
+    is_known = np.array([not is_missing(value) for value in values], bool)
+    given = [value for value in values if not is_missing(value)]
+    if given and all(isinstance(value, list | tuple | np.ndarray) for value in given):
+        gap = [np.nan] * len(given[0])
+        rows = [gap if is_missing(value) else value for value in values]
+        return {"y": as_matrix(name, _objects(rows))}
+    is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in given]
+    if task == REGRESSION and not all(is_number):
+        wrong = next(value for value, right in zip(given, is_number, strict=True) if not right)
+        raise InputError(
+            f"{name} holds {str(wrong)[:40]!r}; expected the numbers of a regression, or nothing"
+        )
+    if all(is_number) and (task == REGRESSION or not all(float(v).is_integer() for v in given)):
+        amounts = np.full(len(values), np.nan)
+        amounts[is_known] = given
+        return {"y": amounts}
     y = np.full(len(values), -1, np.int64)
-    if len(numbers) == len(given):
-        if not all(float(v).is_integer() for v in given):
-            return {"y": column}  # not classes: the checks of a graph say what they may be
-        labels = sorted({int(v) for v in given} - {-1})  # -1 means unlabelled, as everywhere
-        if labels == list(range(len(labels))):
-            y[known] = np.array(given, np.int64)
+    if all(is_number):
+        given = [int(value) for value in given]
+        labels = sorted({*given} - {-1})  # -1 means unlabelled, as everywhere
+        if classes is not None or labels == list(range(len(labels))):
+            y[is_known] = given
             return {"y": y}
-        given = [int(v) for v in given]
-    elif len({type(value) for value in given}) > 1:
-        raise InputError(f"{name} holds values of several types; expected all text or all numbers")
     else:
-        labels = sorted(set(given))
+        labels = _text_labels(name, given, classes)
     number = {label: place for place, label in enumerate(labels)}
-    y[known] = [number.get(value, -1) for value in given]
+    y[is_known] = [number.get(value, -1) for value in given]
     return {"y": y, "class_names": [str(label) for label in labels]} if labels else {}
+
+
+def _text_labels(name: str, given: list[Any], classes: Sequence[str] | int | None) -> list[Any]:
+    """The names of classes in their order: as they are known, or else in that of the alphabet."""
+    if len({type(value) for value in given}) > 1:
+        raise InputError(f"{name} holds values of several types; expected all text or all numbers")
+    found = {*given}
+    if classes is None or isinstance(classes, int):
+        return sorted(found)
+    if unknown := found - {*classes}:
+        raise InputError(f"{name} holds {min(unknown)!r}, which class_names does not list")
+    return [*classes]
 
 
 def is_missing(value: Any) -> bool:

@@ -36,6 +36,7 @@ class Doors:
         label: str | None = None,
         split: str | None = None,
         features: Sequence[str] | None = None,
+        task: str | None = None,
         undirected: bool = False,
     ) -> Graph:
         """Build a graph from tables: pandas, polars, Arrow, or a dictionary of columns.
@@ -44,10 +45,12 @@ class Doors:
         become `node_names`. Without `nodes` the nodes are the ids of the edges. Labels that are not
         0, 1, 2... become `class_names`. `split` holds train, val, test or nothing; without it,
         columns train_mask, val_mask and test_mask are used. `features` are numbers, booleans or
-        lists of numbers; without it, all such columns that have no other use.
+        lists of numbers; without it, all such columns that have no other use. `task="regression"`
+        says that labels which are whole numbers are amounts.
         """
         columns = tables.EdgeColumns(source, target, weight, edge_type, tuple(edge_features))
-        about = tables.NodeColumns(id, label, split, None if features is None else tuple(features))
+        wanted = None if features is None else tuple(features)
+        about = tables.NodeColumns(id, label, split, wanted, task)
         return cls.from_edges(
             **tables.arguments(edges, nodes, columns, about), undirected=undirected
         )
@@ -63,15 +66,16 @@ class Doors:
         label: str | None = "y",
         split: str | None = "split",
         features: Sequence[str] | None = None,
+        task: str | None = None,
     ) -> Graph:
         """Build a graph from a networkx graph of any kind; the other arguments name attributes.
 
         An undirected edge becomes two. A default that no node or edge has is left out; otherwise
-        attributes are used like the columns of `from_dataframe`.
+        attributes and `task` are used like the columns and the task of `from_dataframe`.
         """
         wanted = networkx_graph.Wanted(
             weight, edge_type, tuple(edge_features), label, split,
-            None if features is None else tuple(features),
+            None if features is None else tuple(features), task,
         )  # fmt: skip
         return cls.from_edges(**networkx_graph.arguments(graph, wanted))
 
@@ -110,7 +114,8 @@ class Doors:
         """Return a networkx `DiGraph`, or a `MultiDiGraph` if edges are duplicated.
 
         Nodes are called by their names if all differ, otherwise 0, 1, 2... Attributes are those
-        that `from_networkx` reads: x, y, split, weight, edge_attr and edge_type.
+        that `from_networkx` reads: x, y, split, weight, edge_attr and edge_type; of the graph
+        itself class_names or num_classes, and task.
         """
         return networkx_graph.graph_of(cast("Graph", self))
 

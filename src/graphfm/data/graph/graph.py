@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphfm.batch import offsets
 from graphfm.data.formats.npz import write_arrays
-from graphfm.data.graph import conversion
+from graphfm.data.graph import conversion, degrees
 from graphfm.data.graph import labels as labelling
 from graphfm.data.graph import names as naming
 from graphfm.data.graph.checks import check_graph
@@ -26,7 +25,7 @@ from graphfm.data.graph.graph_file import graph_arrays, read_graph_file
 from graphfm.errors import InputError
 
 SPLITS = ("train", "val", "test")
-CARRIED = ("edge_attr", "edge_type")  # what no network reads
+CARRIED = ("edge_attr", "edge_type")  # what no network of ours reads
 ArrayLike = Tensor | np.ndarray[Any, Any] | Sequence[Any]
 
 
@@ -45,7 +44,7 @@ class Graph(Doors):
       without any label belongs to no split but takes part in every aggregation.
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
-    - *Edge attributes* and *edge types* are carried along; no network reads them.
+    - *Edge attributes* and *edge types* are carried along; models of PyG may read them.
     - A graph *without features* (`x` has no columns) can be described, but not trained on.
     """
 
@@ -172,26 +171,15 @@ class Graph(Doors):
         """[num_nodes] int64 number of in-neighbours."""
         return self.indptr.diff()
 
-    @cached_property
+    @property
     def weighted_degree(self) -> Tensor:
         """[num_nodes] float32 sum of the weights of the edges into each node."""
-        if self.edge_weight is None:
-            return self.degree.float()
-        sums = torch.segment_reduce(
-            self.edge_weight.double(), "sum", offsets=self.indptr, initial=0
-        )
-        return sums.float()  # summed in double: a hub has too many edges for float32
+        return degrees.weighted_degree(self)
 
     @property
     def loop_weight(self) -> Tensor:
         """[num_nodes] float32 total weight of each node's self-loops, 0 without any."""
-        position = (self.targets() == self.indices).nonzero().squeeze(1)
-        ids = self.indices[position].long()
-        weight = torch.ones(ids.numel(), device=self.device)
-        if self.edge_weight is not None:
-            weight = self.edge_weight[position]
-        first = offsets(torch.bincount(ids, minlength=self.num_nodes))  # edges are sorted by target
-        return torch.segment_reduce(weight.double(), "sum", offsets=first, initial=0).float()
+        return degrees.loop_weight(self)
 
     @property
     def edge_index(self) -> Tensor:
@@ -214,7 +202,7 @@ class Graph(Doors):
         if torch.empty(0, device=device).device == self.device:  # "cuda" may be "cuda:0"
             return self
         moved = copy.copy(self)
-        for name in ("degree", "weighted_degree", "fingerprint", "ids"):
+        for name in ("degree", "fingerprint", "ids"):
             moved.__dict__.pop(name, None)
         for name, tensor in self._tensors():
             object.__setattr__(moved, name, tensor.to(device))
@@ -222,11 +210,13 @@ class Graph(Doors):
 
     def with_features(self, dtype: torch.dtype) -> Graph:
         """Return the same graph with its features in another floating-point type."""
-        if self.x.dtype == dtype:
-            return self
+        return self if self.x.dtype == dtype else self.with_x(conversion.as_type(self.x, dtype))
+
+    def with_x(self, x: Tensor) -> Graph:
+        """Return the same graph with other features, which are not checked."""
         changed = copy.copy(self)
         changed.__dict__.pop("fingerprint", None)
-        object.__setattr__(changed, "x", conversion.as_type(self.x, dtype))
+        object.__setattr__(changed, "x", x)
         return changed
 
     @cached_property

@@ -8,12 +8,15 @@ import numpy as np
 
 from graphfm.data.graph import tables
 from graphfm.data.graph.columns import listed
+from graphfm.data.graph.labels import labelled
 from graphfm.errors import InputError, needs
+from graphfm.metrics.names import CLASSES, REGRESSION
 
 if TYPE_CHECKING:
     from graphfm.data.graph import Graph
 
 EDGE_DEFAULTS = ("edge_attr", "edge_type")  # what `graph_of` writes
+OF_LABELS = ("class_names", "num_classes", "task")  # attributes of the graph itself, likewise
 
 
 class Wanted(NamedTuple):
@@ -25,6 +28,7 @@ class Wanted(NamedTuple):
     label: str | None
     split: str | None
     features: tuple[str, ...] | None
+    task: str | None
 
 
 def arguments(graph: Any, wanted: Wanted) -> dict[str, Any]:
@@ -35,12 +39,7 @@ def arguments(graph: Any, wanted: Wanted) -> dict[str, Any]:
     if not place:
         raise InputError("the networkx graph has no nodes; expected at least one")
     columns = _columns("nodes", [data for _, data in graph.nodes(data=True)])
-    node_table = tables.Table("nodes", columns)
-    about = tables.NodeColumns(
-        "", _if_there(wanted.label, columns, "y"), _if_there(wanted.split, columns, "split"),
-        wanted.features,
-    )  # fmt: skip
-    found = tables.node_arguments(node_table, about)
+    found = _of_nodes(graph, columns, wanted)
     edges = [(place[u], place[v], data) for u, v, data in graph.edges(data=True)]
     if not graph.is_directed():
         edges += [(v, u, data) for u, v, data in edges if u != v]
@@ -59,6 +58,18 @@ def arguments(graph: Any, wanted: Wanted) -> dict[str, Any]:
     return found
 
 
+def _of_nodes(graph: Any, columns: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
+    """Features, labels and splits, and what the graph's own attributes say of its labels."""
+    known = {name: graph.graph[name] for name in OF_LABELS if name in graph.graph}
+    classes = known.get("class_names", known.get("num_classes"))
+    about = tables.NodeColumns(
+        "", _if_there(wanted.label, columns, "y"), _if_there(wanted.split, columns, "split"),
+        wanted.features, wanted.task or known.get("task"), classes,
+    )  # fmt: skip
+    found = tables.node_arguments(tables.Table("nodes", columns), about)
+    return known | found if about.label is not None else found
+
+
 def graph_of(graph: Graph) -> Any:
     """Return a `DiGraph`, or a `MultiDiGraph` if edges are duplicated."""
     try:
@@ -71,6 +82,12 @@ def graph_of(graph: Graph) -> Any:
     source, target = graph.edge_index.tolist()
     doubled = len(set(zip(source, target, strict=True))) < graph.num_edges
     made = nx.MultiDiGraph() if doubled else nx.DiGraph()
+    if graph.class_names is not None:
+        made.graph["class_names"] = [*graph.class_names]
+    elif graph.num_classes:
+        made.graph["num_classes"] = graph.num_classes
+    if graph.task == REGRESSION:
+        made.graph["task"] = REGRESSION
     made.add_nodes_from(zip(names, _node_attributes(graph), strict=True))
     values = {"weight": graph.edge_weight, **{n: getattr(graph, n) for n in EDGE_DEFAULTS}}
     lists = {name: value.tolist() for name, value in values.items() if value is not None}
@@ -85,12 +102,10 @@ def _node_attributes(graph: Graph) -> list[dict[str, Any]]:
         for own, row in zip(attributes, graph.x.tolist(), strict=True):
             own["x"] = row
     if graph.num_classes:
-        classes = graph.class_names
-        for own, label in zip(attributes, graph.y.tolist(), strict=True):
-            if isinstance(label, list):
-                own["y"] = label
-            elif label >= 0:  # a node without `y` is unlabelled
-                own["y"] = label if classes is None else classes[label]
+        names = graph.class_names if graph.task == CLASSES else None
+        nodes = labelled(graph.y).nonzero().squeeze(1)  # a node without `y` has no label
+        for node, label in zip(nodes.tolist(), graph.y[nodes].tolist(), strict=True):
+            attributes[node]["y"] = label if names is None else names[label]
     for split in ("train", "val", "test"):
         for node in graph.mask(split).nonzero().squeeze(1).tolist():
             attributes[node]["split"] = split

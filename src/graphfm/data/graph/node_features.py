@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KINDS = ("degree", "random")
 MOST_WIDTH = 1 << 14
+BUCKETS = 16  # of degrees; the last has all from 2**15 - 1 on, so every graph has the same columns
 STEPS = 3  # of the mean over neighbours that smooths random rows into positions
 ROWS_AT_ONCE = 1 << 16
 
@@ -22,9 +23,19 @@ ROWS_AT_ONCE = 1 << 16
 def node_features(graph: Graph, kind: str, width: int, seed: int) -> Tensor:
     """Return [num_nodes, ...] float32; the same graph and seed give the same values."""
     known_name("kind of features", kind, KINDS)
-    if type(width) is not int or not 1 <= width <= MOST_WIDTH:
-        raise InputError(f"width is {width!r}; expected a whole number, 1 to {MOST_WIDTH}")
+    check_width("width", width)
     return _degrees(graph) if kind == "degree" else _positions(graph, width, seed)
+
+
+def width_of(kind: str, width: int) -> int:
+    """The number of columns that a kind of features has."""
+    return BUCKETS + 2 if kind == "degree" else width
+
+
+def check_width(name: str, width: int) -> None:
+    """Refuse a width that no rows can have."""
+    if type(width) is not int or not 1 <= width <= MOST_WIDTH:
+        raise InputError(f"{name} is {width!r}; expected a whole number, 1 to {MOST_WIDTH}")
 
 
 def _degrees(graph: Graph) -> Tensor:
@@ -32,8 +43,8 @@ def _degrees(graph: Graph) -> Tensor:
     degree = graph.degree
     out = torch.bincount(graph.indices.long(), minlength=graph.num_nodes)
     logs = torch.log2(1 + torch.stack([degree, out], dim=1).float())
-    buckets = logs[:, 0].floor().long()
-    return torch.cat([torch.nn.functional.one_hot(buckets).float(), logs], dim=1)
+    buckets = logs[:, 0].floor().long().clamp(max=BUCKETS - 1)
+    return torch.cat([torch.nn.functional.one_hot(buckets, BUCKETS).float(), logs], dim=1)
 
 
 def _positions(graph: Graph, width: int, seed: int) -> Tensor:

@@ -5,6 +5,7 @@ A graph stores types of its own, so `meta["pyg"]` keeps the types and shapes tha
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ USUAL: Mapping[str, tuple[torch.dtype, ...]] = {  # types that a graph leaves as
     "edge_type": (torch.int64,),
 }
 STORED = tuple(USUAL)
+ROWS_AT_ONCE = 1 << 16
+log = logging.getLogger("graphfm")
 EXPECTED = "expected a homogeneous Data with x (or num_nodes) and edge_index (or adj_t)"
 
 
@@ -49,6 +52,7 @@ def arguments(data: Any) -> dict[str, Any]:
         raise InputError("the PyG data has both edge_index and adj_t; delete one of them")
     unused = keys - {"x", "edge_index", "adj_t", "num_nodes", *OPTIONAL}
     warn_unused("the PyG data", sorted(unused))
+    _warn_of_rounding(found)
     return {**found, "meta": _given_types(found)}
 
 
@@ -109,6 +113,25 @@ def _coordinates(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return row.long(), col.long(), matrix.values()
 
 
+def _warn_of_rounding(found: Mapping[str, Any]) -> None:
+    """Name what a graph, which stores float32, cannot give back exactly."""
+    rounded = []
+    for name in ("x", "y", "edge_weight"):
+        value = found[name]
+        if not isinstance(value, Tensor) or value.dtype in USUAL[name] or value.is_sparse:
+            continue
+        if name == "y" and not value.is_floating_point():
+            continue  # classes stay whole numbers
+        pieces = (piece[~piece.isnan()] for piece in torch.split(value, ROWS_AT_ONCE))
+        if not all(torch.equal(piece.float().to(piece.dtype), piece) for piece in pieces):
+            rounded.append(f"{name} ({str(value.dtype).removeprefix('torch.')})")
+    if rounded:
+        log.warning(
+            "the PyG data: %s: some values are rounded to float32, which a graph stores",
+            ", ".join(rounded),
+        )
+
+
 def _given_types(found: Mapping[str, Any]) -> dict[str, Any]:
     """What is not as a graph stores it: types by name, and columns that become lists."""
     tensors = {name: found[name] for name in STORED if isinstance(found[name], Tensor)}
@@ -118,13 +141,19 @@ def _given_types(found: Mapping[str, Any]) -> dict[str, Any]:
         for name, tensor in tensors.items()
         if tensor.dtype not in USUAL[name] or (name == "y" and tensor.ndim == 2)
     }
-    return {"pyg": {"types": kinds, "columns": columns}} if kinds or columns else {}
+    record: dict[str, Any] = {"types": kinds, "columns": columns} if kinds or columns else {}
+    y = tensors.get("y")
+    if y is not None and bool(y.isnan().any()):  # classes have -1 instead
+        record["nan"] = True
+    return {"pyg": record} if record else {}
 
 
 def _with_types(found: dict[str, Any], given: Any) -> dict[str, Any]:
     """Restore the types; `given` may come from a file, so nothing in it is believed."""
     record = given if isinstance(given, Mapping) else {}
-    kinds, columns = record.get("types"), record.get("columns")
+    kinds, columns, y = record.get("types"), record.get("columns"), found.get("y")
+    if y is not None and not y.is_floating_point() and record.get("nan") is True:
+        found["y"] = torch.where(y < 0, float("nan"), y.double())
     for name in STORED:
         kind = getattr(torch, str(kinds.get(name)), None) if isinstance(kinds, Mapping) else None
         if name in found and isinstance(kind, torch.dtype):

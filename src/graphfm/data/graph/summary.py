@@ -1,5 +1,6 @@
 """A graph in numbers: sizes, degrees, irregularities, labels and splits."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,33 +11,45 @@ from graphfm.metrics.names import CLASSES, REGRESSION
 
 SHOWN_CLASSES = 5
 OF_EDGES = ("undirected", "self_loops", "duplicate_edges", "isolated_nodes")
+OF_DEGREES = ("degree_mean", "degree_median", "degree_max")
 SKEWED = 0.8  # share of labelled nodes in one class above which a warning is given
 
 
 def summarize(graph: Graph) -> dict[str, Any]:
     """Return sizes, degrees, irregularities, homophily, class shares and splits of a graph."""
-    n, degree = graph.num_nodes, graph.degree
     edges = _known_edges(graph) or _edges(graph)
-    shares = class_shares(graph)
+    nodes = _known_nodes(graph) or node_summary(graph)
+    shares = nodes["class_shares"]
     return {
-        "nodes": n,
+        "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "features": graph.num_features,
         "classes": graph.num_classes,
         "multi_label": graph.multi_label,
         "task": graph.task,
         **{key: edges[key] for key in OF_EDGES},
-        "degree_mean": float(degree.float().mean()),
-        "degree_median": int(degree.median()),
-        "degree_max": int(degree.max()),
+        **{key: nodes[key] for key in OF_DEGREES},
         "homophily": edges["homophily"],
-        "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
-        "unlabelled": n - int(labelled(graph.y).sum()),
+        "splits": nodes["splits"],
+        "unlabelled": nodes["unlabelled"],
         "largest_classes": [(name, share) for name, _, share in shares[:SHOWN_CLASSES]],
         "class_counts": {name: count for name, count, _ in shares},
         "targets": targets(graph),
-        "label_warning": label_warning(graph),
+        "label_warning": label_warning(graph, shares),
         "graph_bytes": graph.num_bytes,
+    }
+
+
+def node_summary(graph: Graph) -> dict[str, Any]:
+    """What there is to say of degrees, splits and labels, as JSON values."""
+    degree = graph.degree
+    return {
+        "degree_mean": graph.num_edges / graph.num_nodes,
+        "degree_median": int(degree.median()),
+        "degree_max": int(degree.max()),
+        "splits": {split: int(graph.mask(split).sum()) for split in SPLITS},
+        "unlabelled": graph.num_nodes - int(labelled(graph.y).sum()),
+        "class_shares": class_shares(graph),
     }
 
 
@@ -45,6 +58,18 @@ def _known_edges(graph: Graph) -> dict[str, Any] | None:
     kept = graph.meta.get("edge_summary")
     fits = isinstance(kept, dict) and all(key in kept for key in (*OF_EDGES, "homophily"))
     return kept if fits else None
+
+
+def _known_nodes(graph: Graph) -> dict[str, Any] | None:
+    """What a folder keeps of its nodes, likewise."""
+    kept: Any = graph.meta.get("node_summary")
+    try:
+        shares = [(str(name), int(n), float(share)) for name, n, share in kept["class_shares"]]
+        splits = {split: int(kept["splits"][split]) for split in SPLITS}
+        numbers = {key: kept[key] for key in (*OF_DEGREES, "unlabelled")}
+    except (TypeError, KeyError, ValueError):
+        return None
+    return {**numbers, "splits": splits, "class_shares": shares}
 
 
 def _edges(graph: Graph) -> dict[str, Any]:
@@ -105,14 +130,22 @@ def targets(graph: Graph) -> list[dict[str, Any]] | None:
         measures = (torch.mean, lambda v: torch.std(v, correction=0), torch.min, torch.max)
         numbers = [float(of(values)) if values.numel() else None for of in measures]
         told = dict(zip(("mean", "std", "min", "max"), numbers, strict=True))
-        found.append({"name": name, "known": values.numel(), **told})
+        known = values.numel()
+        found.append({"name": name, "known": known, "missing": columns.size(0) - known, **told})
     return found
 
 
-def label_warning(graph: Graph) -> str | None:
+def target_in_words(target: Mapping[str, Any]) -> str:
+    """One of `targets` as a line for people."""
+    if not target["known"]:
+        return "no values"
+    numbers = (f"{name} {target[name]:.4g}" for name in ("min", "mean", "max", "std"))
+    return f"{', '.join(numbers)}; {target['missing']:,} missing"
+
+
+def label_warning(graph: Graph, shares: Sequence[tuple[str, int, float]]) -> str | None:
     """Warn if most labelled nodes have one class, so that a high score says little."""
-    shares = class_shares(graph) if graph.task == CLASSES else []
-    if not shares:
+    if not shares or graph.task != CLASSES:
         return None
     name, _, share = shares[0]
     if len(shares) == 1:

@@ -6,26 +6,26 @@ A table is whatever has named columns that become numpy arrays; no library of ta
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphfm.data.graph.columns import (
     as_ids,
+    as_labels,
     as_matrix,
     as_plain,
     holds_numbers,
     is_missing,
     listed,
-    named_classes,
     positions,
 )
+from graphfm.data.graph.labels import MASKS
 from graphfm.errors import InputError, did_you_mean
 
 Array = np.ndarray[Any, Any]
 SPLIT_NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
-MASKS = ("train_mask", "val_mask", "test_mask")
 log = logging.getLogger("graphfm")
 
 
@@ -40,12 +40,17 @@ class EdgeColumns(NamedTuple):
 
 
 class NodeColumns(NamedTuple):
-    """Names of the columns of a table of nodes; without `features`, all that are left."""
+    """Names of the columns of a table of nodes; without `features`, all that are left.
+
+    `task` and `classes` say what the label means, if that is known.
+    """
 
     id: str
     label: str | None
     split: str | None
     features: tuple[str, ...] | None
+    task: str | None = None
+    classes: Sequence[str] | int | None = None
 
 
 def arguments(
@@ -91,9 +96,10 @@ def edge_arguments(table: Table, columns: EdgeColumns) -> dict[str, Any]:
 
 def node_arguments(table: Table, columns: NodeColumns) -> dict[str, Any]:
     """Features, labels and splits of nodes; columns without a use are named in a warning."""
-    found: dict[str, Any] = {"x": None}
+    found: dict[str, Any] = {"x": None, "task": columns.task}
     if columns.label is not None:
-        found |= named_classes(f"nodes[{columns.label!r}]", table[columns.label])
+        name = f"nodes[{columns.label!r}]"
+        found |= as_labels(name, table[columns.label], columns.task, columns.classes)
     used = {columns.id, columns.label, columns.split}
     if columns.split is not None:
         found |= _masks(table[columns.split], columns.split)
@@ -172,9 +178,9 @@ def _as_kinds(table: Table, name: str) -> Array:
 
 def _masks(column: Array, name: str) -> dict[str, Array]:
     """Masks from the names of splits; a missing or empty one means no split."""
-    values = ["" if is_missing(value) else value for value in column.tolist()]
+    values = ["" if is_missing(value) else str(value) for value in column.tolist()]
     known = dict(SPLIT_NAMES, **{"": ""})
-    if wrong := sorted({str(value) for value in values if value not in known}):
+    if wrong := sorted({*values} - {*known}):
         raise InputError(
             f"nodes[{name!r}] holds {listed(wrong)}; expected train, val, test or nothing"
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from graphfm.batch import Block, Edges, Neighborhoods, offsets
 from graphfm.data.graph import Graph
+from graphfm.kernels import weighted_sum
 from graphfm.kernels.neighbor_pick import entries, expand
 
 
@@ -136,6 +137,23 @@ class Adjacency:
         by_id = Edges(indptr, neighbor_ids.to(index_type), weight, graph.num_nodes)
         return Block(src_ids, edges, degree.float(), own, by_id=by_id)
 
+    def product(self, start: int, end: int, h: Tensor) -> Tensor:
+        """[end - start, width] float32 rows of the matrix times `h`, which has one per node."""
+        graph, device = self.graph, self.graph.device
+        ids = torch.arange(start, end, device=device)
+        if device.type != "cpu" or h.dtype != torch.float32:
+            block = self.block(ids)
+            return weighted_sum(h[block.src_ids.to(h.device)].to(device).float(), block)
+        # The edges read `h` where it is: nothing is gathered, and no node is looked up.
+        first, last = graph.indptr[[start, end]].tolist()
+        degree, col = graph.degree[start:end], graph.indices[first:last]
+        rows = ids.repeat_interleave(degree, output_size=last - first)
+        weight = self.weights(rows, col, slice(first, last))
+        indptr = (graph.indptr[start : end + 1] - first).to(col.dtype)
+        own = None if self.self_weight is None else self.self_weight[start:end]
+        edges = Edges(indptr, col, weight, graph.num_nodes)
+        return weighted_sum(h, Block(ids, edges, degree.float(), own, place=ids))
+
     @cached_property
     def neighborhoods(self) -> Neighborhoods:
         """The matrix without its diagonal, in the form that kernels read."""
@@ -181,9 +199,8 @@ def targets_first(
 
     `read` [n] may already mark the neighbours; it is overwritten.
     """
-    if n > 64 * (
-        dst_ids.numel() + neighbor_ids.numel()
-    ):  # sorting few ids is cheaper than a pass over all nodes
+    # Sorting few ids is cheaper than a pass over all nodes, and touches less memory.
+    if n > 16 * (dst_ids.numel() + neighbor_ids.numel()):
         distinct, inverse = torch.unique(torch.cat([dst_ids, neighbor_ids]), return_inverse=True)
         src_ids, position = targets_first(
             inverse[: dst_ids.numel()], inverse[dst_ids.numel() :], distinct.numel()

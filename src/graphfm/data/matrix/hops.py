@@ -15,7 +15,6 @@ from graphfm.data.matrix.chunks import CHUNK_EDGES, CHUNK_NODES, ranges
 from graphfm.data.matrix.hop_files import HopFiles
 from graphfm.errors import InputError
 from graphfm.files import cache_folder
-from graphfm.kernels import weighted_sum
 
 MOST_IN_MEMORY = 1 << 30  # bytes; larger hops are kept in files
 log = logging.getLogger("graphfm")
@@ -89,11 +88,8 @@ def _chunks(
     adjacency: Adjacency, rows: Tensor, sizes: tuple[int, int], first: int = 0
 ) -> Iterator[tuple[int, int, Tensor]]:
     """Compute A @ rows from target `first` on; yield start, end and rows of each chunk."""
-    device = adjacency.graph.device
     for start, end in ranges(adjacency.graph.indptr, *sizes, first):
-        block = adjacency.block(torch.arange(start, end, device=device))
-        sources = rows[block.src_ids.to(rows.device)].to(device).float()
-        yield start, end, weighted_sum(sources, block)
+        yield start, end, adjacency.product(start, end, rows)
 
 
 def _key(adjacency: Adjacency) -> str:

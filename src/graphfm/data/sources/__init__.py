@@ -3,5 +3,6 @@
 A user's own tables become such graphs in `tables`.
 
 Imported by: `data.datasets`, `experiments`, `cli`.
-May import: `errors`, `version`, `files`, `memory`, `data.formats`, `data.graph`, `data.matrix`.
+May import: `errors`, `version`, `files`, `memory`, `metrics`, `data.formats`, `data.graph`,
+`data.matrix`.
 """

@@ -102,13 +102,14 @@ def _write_sorted(
             count = int(offsets[end] - offsets[start])
             rows = np.fromfile(stream, PAIR, width * count).reshape(count, width)
             keys = (rows[:, 0].astype(np.int64) - start) * num_nodes + rows[:, 1]
-            keys, weight = _sorted(keys, rows, rules, found)
+            weight = np.ascontiguousarray(rows[:, 2]).view("<f4") if rules.weighted else None
+            keys, weight = sort_keys(keys, weight, rules.duplicates, found)
             targets = keys // num_nodes
             degree[start:end] = np.bincount(targets, minlength=end - start)
             targets *= num_nodes
             keys -= targets
             indices.append(keys)
-            if weights is not None:
+            if weights is not None and weight is not None:
                 weights.append(weight)
     return found
 
@@ -166,24 +167,27 @@ def _deal(
             tell(num_edges)
 
 
-def _sorted(keys: Array, rows: Array, rules: Rules, found: SortedEdges) -> tuple[Array, Array]:
-    """Keys of the edges in order, and their weights; counts and treats those that repeat."""
-    if not rules.weighted:
+def sort_keys(
+    keys: Array, weight: Array | None, duplicates: str, found: SortedEdges
+) -> tuple[Array, Array | None]:
+    """Sort keys of edges, and their weights with them; counts and treats edges that repeat.
+
+    Without weights the keys are sorted in place.
+    """
+    if weight is None:
         keys.sort()
-        weight = np.empty(0, np.float32)
     else:
-        weight = np.ascontiguousarray(rows[:, 2]).view("<f4")
         order = np.lexsort((weight, keys))
         keys, weight = keys[order], weight[order]
     again = np.zeros(len(keys), bool)
     np.equal(keys[1:], keys[:-1], out=again[1:])
     found.duplicates += int(again.sum())
-    if rules.weighted:
+    if weight is not None:
         found.conflicts += int((again[1:] & (weight[1:] != weight[:-1])).sum())
-    if rules.duplicates == "keep" or not len(keys):
+    if duplicates == "keep" or not len(keys):
         return keys, weight
-    if rules.weighted and rules.duplicates == "sum":
+    if weight is not None and duplicates == "sum":
         sums = np.add.reduceat(weight.astype(np.float64), np.flatnonzero(~again))
         return keys[~again], sums.astype(np.float32)
     last = np.append(~again[1:], True)  # the largest weight of an edge comes last
-    return keys[last], weight[last] if rules.weighted else weight
+    return keys[last], None if weight is None else weight[last]

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.chunks import CHUNK_EDGES, ranges
+from graphfm.metrics.names import CLASSES
 
 STEP, FIRST, SECOND = (
     np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB),
@@ -19,7 +20,7 @@ def edge_summary(graph: Graph) -> dict[str, Any]:
 
     A graph is undirected if the distinct edges and their reverses have the same sum of hashes.
     """
-    n, y = graph.num_nodes, None if graph.multi_label else graph.y.numpy()
+    n, y = graph.num_nodes, graph.y.numpy() if graph.task == CLASSES else None
     loops = duplicates = alike = known = 0
     forward = backward = 0
     touched = graph.degree.numpy() > 0

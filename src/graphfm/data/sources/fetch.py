@@ -19,9 +19,9 @@ from graphfm.data.sources.download import Unreachable, download
 from graphfm.data.sources.mapped_folder import (
     Tell,
     is_current,
+    loaded_bytes,
     open_graph,
     read_record,
-    stored_bytes,
     stored_folder,
 )
 from graphfm.data.sources.raw.base import reading
@@ -125,7 +125,7 @@ def _size(
     dtype: torch.dtype | None,
 ) -> GraphSize:
     kind = dtype or torch.float32
-    num_bytes = stored_bytes(record) - (4 - kind.itemsize) * record["nodes"] * record["features"]
+    num_bytes = loaded_bytes(record) - (4 - kind.itemsize) * record["nodes"] * record["features"]
     return GraphSize(
         num_nodes=record["nodes"],
         num_edges=record["edges"],

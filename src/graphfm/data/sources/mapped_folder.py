@@ -1,7 +1,8 @@
 """Graphs as folders of memory-mapped arrays, as `datasets fetch` and `graphfm import` write them.
 
 `graph.json` describes the arrays `indptr`, `indices`, `x`, `y` and `split`, and for some graphs
-`edge_weight` and the ids of nodes, which are `.npy` files. `docs/datasets.md` has the format.
+`edge_weight`, `edge_attr`, `edge_type` and the ids of nodes, which are `.npy` files.
+`docs/datasets.md` has the format.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from graphfm.version import VERSION
 FORMAT = 1  # increase it when the same files would give different arrays
 ARRAYS = ("indptr", "indices", "x", "y", "split")  # that every graph has
 TYPES: Mapping[str, tuple[str, ...]] = {
-    "indptr": ("<i8",), "indices": ("<i4",), "x": ("<f4", "<f2"), "y": ("<i8", "|i1"),
-    "split": ("|i1",), "edge_weight": ("<f4",), "ids": ("<i8",), "id_offsets": ("<i8",),
-    "id_bytes": ("|u1",),
+    "indptr": ("<i8",), "indices": ("<i4",), "x": ("<f4", "<f2"), "y": ("<i8", "|i1", "<f4"),
+    "split": ("|i1",), "edge_weight": ("<f4",), "edge_type": ("<i8",),
+    "edge_attr": ("<f4", "<f8", "<f2", "<i8", "<i4", "<i2", "|i1", "|u1", "|b1"),
+    "ids": ("<i8",), "id_offsets": ("<i8",), "id_bytes": ("|u1",),
 }  # fmt: skip
 IN_META = ("name", "preparation", "raw_edges", "urls")
-IMPORTED = ("encodings", "report", "edge_summary")  # in `meta` of graphs made of tables
+# In `meta` of imported graphs.
+IMPORTED = ("encodings", "tables", "report", "edge_summary", "node_summary")
 PIECE = 1 << 22
 Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
 
@@ -96,6 +99,8 @@ def read_record(folder: Path) -> dict[str, Any]:
             "indptr": [n + 1], "indices": [record["edges"]], "x": [n, record["features"]],
             "y": [n, record["classes"]] if wide else [n], "split": [n],
         }  # fmt: skip
+        if record["arrays"]["y"]["dtype"] == "<f4" and (record["classes"] == 1) == bool(wide):
+            raise ValueError("y has not a column for each target of a regression")
         shapes |= _optional_shapes(record)
         for name, shape in shapes.items():
             array = record["arrays"][name]
@@ -112,7 +117,11 @@ def read_record(folder: Path) -> dict[str, Any]:
 def _optional_shapes(record: Mapping[str, Any]) -> dict[str, list[int]]:
     """Shapes that the further arrays of a graph must have; also checks the names of classes."""
     arrays, n = record["arrays"], record["nodes"]
-    shapes = {"edge_weight": [record["edges"]], "ids": [n], "id_offsets": [n + 1]}
+    of_edges = ("edge_weight", "edge_type", "edge_attr")
+    shapes = {name: [record["edges"]] for name in of_edges}
+    shapes |= {"ids": [n], "id_offsets": [n + 1]}
+    if "edge_attr" in arrays:
+        shapes["edge_attr"] += arrays["edge_attr"]["shape"][1:]
     if "id_bytes" in arrays:
         shapes["id_bytes"] = [int(arrays["id_bytes"]["shape"][0])]
     if ("id_bytes" in arrays) != ("id_offsets" in arrays):
@@ -124,14 +133,19 @@ def _optional_shapes(record: Mapping[str, Any]) -> dict[str, list[int]]:
         or not all(isinstance(name, str) for name in names)
     ):
         raise ValueError("class_names does not name each class")
+    if not isinstance(record.get("meta", {}), dict):
+        raise ValueError("meta is not an object")
     return {name: shape for name, shape in shapes.items() if name in arrays}
 
 
-def stored_bytes(record: Mapping[str, Any]) -> int:
-    """Total size of the arrays of a graph, without ids, which stay on disk."""
+def loaded_bytes(record: Mapping[str, Any]) -> int:
+    """Size of the tensors of a graph. The split becomes three masks; ids stay on disk."""
     ids = ("ids", "id_offsets", "id_bytes")
     arrays = (record["arrays"][name] for name in _present(record) if name not in ids)
-    return sum(math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays)
+    total: int = sum(
+        math.prod(array["shape"]) * np.dtype(array["dtype"]).itemsize for array in arrays
+    )
+    return total + (len(SPLITS) - 1) * int(record["nodes"])
 
 
 def is_current(source: Source, folder: Path) -> bool:
@@ -155,20 +169,21 @@ def open_graph(folder: Path) -> Graph:
         )
     masks: dict[str, Any] = {f"{name}_mask": split == part for part, name in enumerate(SPLITS)}
     meta: dict[str, Any] = {key: record.get(key) for key in IN_META}
-    meta |= {key: record[key] for key in IMPORTED if key in record}
-    weight, names = arrays.get("edge_weight"), record.get("class_names")
+    meta |= {**record.get("meta", {}), **{key: record[key] for key in IMPORTED if key in record}}
+    names = record.get("class_names")
+    of_edges = ("edge_weight", "edge_attr", "edge_type")
     return Graph(
         indptr=torch.from_numpy(indptr),
         indices=torch.from_numpy(arrays["indices"]),
         x=torch.from_numpy(arrays["x"]),
         y=torch.from_numpy(arrays["y"]),
         num_classes=record["classes"],
-        edge_weight=None if weight is None else torch.from_numpy(weight),
         node_names=_names(folder, arrays),
         class_names=None if names is None else tuple(names),
         meta=meta,
         trusted=True,  # the build checked it
         **masks,
+        **{name: torch.from_numpy(arrays[name]) for name in of_edges if name in arrays},
     )
 
 

@@ -10,8 +10,10 @@ from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
 from graphfm.experiments.bench.contender import Contender, Ours
 from graphfm.experiments.bench.machine import Machine
+from graphfm.experiments.bench.model_rival import ModelRival
 from graphfm.experiments.bench.pyg_rival import PyGRival, has_pyg
 from graphfm.experiments.bench.rival import NumpyRival
+from graphfm.runs.own_model import choose_model
 from graphfm.runs.run import Run, options_of, pick_device
 
 
@@ -26,9 +28,14 @@ class Case:
     workers: int = 0  # processes that sample for the rival, where it can use them
     device: str = "auto"
     without: tuple[str, ...] = ()  # of `kernels.backend.PARTS`, what is switched off
+    model: str | None = None  # a class of PyG, as package.module:Class
+    model_options: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self) -> Run:
-        return Run.make(dataset=self.dataset, device=self.device, **self.options)
+        network = {}
+        if self.model is not None:
+            network["backbone"] = choose_model(self.model, self.model_options)
+        return Run.make(dataset=self.dataset, device=self.device, **self.options, **network)
 
     def graph(self) -> Graph:
         """The graph, on the device that trains."""
@@ -45,6 +52,7 @@ class Case:
             "case": self.name,
             "dataset": self.dataset,
             "options": dict(self.options),
+            **({} if self.model is None else {"model": self.model, **self.model_options}),
             "machine": asdict(machine),
         }
 
@@ -68,8 +76,24 @@ def _full_batch(case: Case, graph: Graph) -> Contender:
     return Ours(Run.make(dataset=case.dataset, device=case.device, **options), graph)
 
 
+def _same_model(case: Case, graph: Graph) -> Contender:
+    return ModelRival(case.run(), graph, case.workers)
+
+
+def _own_sage(case: Case, graph: Graph) -> Contender:
+    """Our own network of the same shape, by the same method."""
+    shape = case.model_options
+    options = {"hidden": shape["hidden_channels"], "layers": shape["num_layers"], "dropout": 0.0}
+    run = Run.make(
+        dataset=case.dataset, device=case.device, backbone="sage", **options, **case.options
+    )
+    return Ours(run, graph)
+
+
 RIVALS: Mapping[str, Callable[[Case, Graph], Contender]] = {
     "loader": _loader,
     "pyg": _pyg,
     "full": _full_batch,
+    "same model": _same_model,
+    "own sage": _own_sage,
 }

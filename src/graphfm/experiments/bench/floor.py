@@ -72,7 +72,7 @@ def step_bytes(run: Run, graph: Graph, reach: Reach = Reach(0, 0)) -> StepBytes 
         return None
     settings, method, size = run.backbone_settings, run.new_method(), GraphSize.of(graph)
     with torch.device("meta"):
-        network = run.new_backbone(graph.num_features, graph.num_classes)
+        network = run.new_backbone(graph.num_features, graph.num_classes, graph.num_nodes)
     plan = plan_step(size, graph.device, network, method, run.training)
     rows = [graph.num_features, *[settings["hidden"]] * (settings["layers"] - 1), graph.num_classes]
     last = len(rows) - 2

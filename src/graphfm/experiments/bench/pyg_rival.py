@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from graphfm.data.graph import Graph
 from graphfm.errors import InputError
 from graphfm.experiments.bench.rival import LoaderRival, TooSlow
 
@@ -51,29 +52,7 @@ class PyGRival(LoaderRival):
     def make_loader(
         self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
     ) -> Iterable[Any]:
-        from torch_geometric.data import Data
-        from torch_geometric.loader import NeighborLoader
-
-        indptr, indices = self.graph.indptr.cpu(), self.graph.indices.cpu().long()
-        targets = torch.arange(self.graph.num_nodes).repeat_interleave(indptr.diff())
-        data = Data(
-            edge_index=torch.stack([indices, targets]), num_nodes=self.graph.num_nodes
-        )  # fmt: skip
-        workers = min(workers, os.cpu_count() or 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch-sparse is deprecated, and still the sampler
-            loader: Any = NeighborLoader(
-                data,
-                num_neighbors=list(reversed(fanout)),
-                input_nodes=ids.cpu(),
-                batch_size=batch_size,
-                shuffle=True,
-                **worker_options(workers, self.limit),
-            )
-        # The sampler has its own copy of the edges. Each worker would receive these too.
-        loader.data = Data(edge_index=torch.empty(2, 0).long(), num_nodes=self.graph.num_nodes)
-        batches: Iterable[Any] = loader
-        return batches
+        return pyg_loader(self.graph, ids, fanout, batch_size, workers, self.limit)
 
     def epoch(self) -> float:
         try:
@@ -101,6 +80,35 @@ class PyGRival(LoaderRival):
             h = layer(h, edges)
             h = h if layer is layers[-1] else h.relu()
         return h[: batch.batch_size], ids[: batch.batch_size]
+
+
+def pyg_loader(
+    graph: Graph, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int, limit: float
+) -> Iterable[Any]:
+    """PyG's NeighborLoader; `fanout` begins with the input layer's."""
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+
+    indptr, indices = graph.indptr.cpu(), graph.indices.cpu().long()
+    targets = torch.arange(graph.num_nodes).repeat_interleave(indptr.diff())
+    data = Data(
+        edge_index=torch.stack([indices, targets]), num_nodes=graph.num_nodes
+    )  # fmt: skip
+    workers = min(workers, os.cpu_count() or 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch-sparse is deprecated, and still the sampler
+        loader: Any = NeighborLoader(
+            data,
+            num_neighbors=list(reversed(fanout)),
+            input_nodes=ids.cpu(),
+            batch_size=batch_size,
+            shuffle=True,
+            **worker_options(workers, limit),
+        )
+    # The sampler has its own copy of the edges. Each worker would receive these too.
+    loader.data = Data(edge_index=torch.empty(2, 0).long(), num_nodes=graph.num_nodes)
+    batches: Iterable[Any] = loader
+    return batches
 
 
 def worker_options(workers: int, seconds: float) -> dict[str, Any]:

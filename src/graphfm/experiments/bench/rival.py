@@ -25,10 +25,43 @@ class TooSlow(RuntimeError):  # noqa: N818
     """An epoch of the rival took longer than it may."""
 
 
-class LoaderRival(Contender):
-    """The usual loop: a loader on the CPU, rows gathered for each batch, Adam."""
+class SupervisedLoop(Contender):
+    """The usual loop: batches of a loader on the CPU, rows gathered for each batch, Adam."""
 
     limit = 300.0  # seconds that an epoch may take
+    graph: Graph
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: Iterable[Any]
+
+    @abstractmethod
+    def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """The outputs of a batch's seeds, and the seeds' ids."""
+
+    def epoch(self) -> float:
+        self.network.train()
+        total, count = torch.zeros((), device=self.device), 0
+        started = time.monotonic()
+        for batch in self.batches:
+            if time.monotonic() - started > self.limit:
+                raise TooSlow(f"an epoch took more than {self.limit:g} s")
+            out, ids = self.logits(batch)
+            loss = self._loss(out, self.graph.y[ids])
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            total += loss.detach() * ids.numel()
+            count += ids.numel()
+        return float(total / count)
+
+    def _loss(self, out: Tensor, y: Tensor) -> Tensor:
+        if self.graph.multi_label:
+            return binary_cross_entropy_with_logits(out, y.float())
+        return cross_entropy(out, y.long())
+
+
+class LoaderRival(SupervisedLoop):
+    """SAGE layers of the rival's own kind, of the shape of ours."""
 
     def __init__(self, run: Run, graph: Graph, workers: int = 0) -> None:
         started = time.perf_counter()
@@ -55,31 +88,6 @@ class LoaderRival(Contender):
         self, ids: Tensor, fanout: tuple[int, ...], batch_size: int, workers: int
     ) -> Iterable[Any]:
         """Make what gives the batches of an epoch; `fanout` begins with the input layer's."""
-
-    @abstractmethod
-    def logits(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """The outputs of a batch's seeds, and the seeds' ids."""
-
-    def epoch(self) -> float:
-        self.network.train()
-        total, count = torch.zeros((), device=self.device), 0
-        started = time.monotonic()
-        for batch in self.batches:
-            if time.monotonic() - started > self.limit:
-                raise TooSlow(f"an epoch took more than {self.limit:g} s")
-            out, ids = self.logits(batch)
-            loss = self._loss(out, self.graph.y[ids])
-            self.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            total += loss.detach() * ids.numel()
-            count += ids.numel()
-        return float(total / count)
-
-    def _loss(self, out: Tensor, y: Tensor) -> Tensor:
-        if self.graph.multi_label:
-            return binary_cross_entropy_with_logits(out, y.float())
-        return cross_entropy(out, y.long())
 
 
 class NumpyRival(LoaderRival):

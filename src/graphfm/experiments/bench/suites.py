@@ -110,10 +110,32 @@ ABLATION = tuple(
     for case in _ablation(method, fanout)
 )
 
+
+def _networks_of_pyg(dataset: str, device: str, **options: Any) -> tuple[Case, ...]:
+    """Unmodified networks of PyG by our methods, against the usual loop and our own network."""
+    shape = {"hidden_channels": 256, "num_layers": 2}
+    sage = Case(
+        name="graphfm-ib 1,1 on PyG's GraphSAGE", dataset=dataset, device=device, workers=12,
+        options={"method": "graphfm-ib", "fanout": (1, 1), "batch_size": 512, **options},
+        model="torch_geometric.nn:GraphSAGE", model_options=shape, rival="same model",
+    )  # fmt: skip
+    attention = replace(
+        sage, name="gas on PyG's GAT", options={"method": "gas", **PARTS, **options},
+        model="torch_geometric.nn:GAT",
+    )  # fmt: skip
+    beside = replace(sage, name=f"{sage.name}, beside our own", rival="own sage")
+    return sage, beside, attention
+
+
+PYG = _networks_of_pyg("debian", "auto", steps_per_epoch=20)
+PYG_GPU = _networks_of_pyg("synthetic:reddit", "cuda")
+
 SUITES: Mapping[str, tuple[Case, ...]] = {
     "quick": QUICK,
     "cpu": CPU,
     "gpu": GPU,
     "scale": SCALE,
     "ablation": ABLATION,
+    "pyg": PYG,
+    "pyg-gpu": PYG_GPU,
 }

@@ -48,7 +48,8 @@ def compare(
     if known is not None:  # otherwise only the graph itself tells how large it is
         plan_for(plan.shared, known, device).check_graph(plan.shared.dataset)
     graph = load(plan.shared.dataset, device=device)
-    check_trainable(graph)
+    for run in plan.runs:
+        check_trainable(graph, run.training)
     settings, fingerprint = plan.settings(graph), graph.fingerprint
     memory = _plan_memory(plan, GraphSize.of(graph), device)
     del graph  # its memory is for the cells

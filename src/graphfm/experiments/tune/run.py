@@ -115,7 +115,8 @@ class Tuning:
         if known is not None:  # otherwise only the graph itself tells how large it is
             plan_for(base.shared, known, device).check_graph(base.shared.dataset)
         graph = load(base.shared.dataset, device=device)
-        check_trainable(graph)
+        for run in base.runs:
+            check_trainable(graph, run.training)
         check_place(self.path, SETTINGS)
         settings = base.settings(graph)
         self.jobs = self.plan.jobs or choose_jobs(self._memory(GraphSize.of(graph)), device)

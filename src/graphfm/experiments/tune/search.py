@@ -15,6 +15,7 @@ from graphfm.experiments.runner import Observer
 from graphfm.experiments.tune import record as state
 from graphfm.experiments.tune.budget import Budget, threads_of
 from graphfm.experiments.workers import Job, Workers
+from graphfm.metrics.names import rounded
 
 if TYPE_CHECKING:  # it imports Optuna, which may be missing
     from graphfm.experiments.tune.trials import Claimed, Trials
@@ -124,7 +125,7 @@ class Searcher:
             return True
         epoch, val = event["epoch"], event["val"]
         if job.stopped is None and self.trials.report(self.claimed[job], epoch, val):
-            job.stop(f"at epoch {epoch}, with validation {event['best']:.4f}")
+            job.stop(f"at epoch {epoch}, with validation {rounded(event['best'])}")
         return False
 
     def _end(self, job: Job, outcome: Outcome) -> None:

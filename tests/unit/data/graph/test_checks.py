@@ -101,11 +101,11 @@ WRONG_MASKS = [
 ]
 
 WRONG_WEIGHTS = [
-    ([1.0, 0.0, 1.0], r"edge_weight holds values that are not positive"),
-    ([1.0, -1.0, 1.0], r"edge_weight holds values that are not positive"),
-    ([1.0, NAN, 1.0], r"edge_weight holds values that are not positive and finite"),
-    ([1.0, INF, 1.0], r"edge_weight holds values that are not positive and finite"),
-    ([1.0, 1e-300, 1.0], r"edge_weight holds values that are not positive"),
+    ([1.0, 0.0, 1.0], r"edge_weight holds 0; expected positive"),
+    ([1.0, -1.0, 1.0], r"edge_weight holds -1; expected positive"),
+    ([1.0, NAN, 1.0], r"edge_weight holds nan; expected positive"),
+    ([1.0, INF, 1.0], r"edge_weight holds inf; expected positive"),
+    ([1.0, 1e-300, 1.0], r"edge_weight holds 0; expected positive"),
     ([1.0, 1.0], r"edge_weight has shape \(2,\); expected \[3\]"),
     ([[1.0, 1.0, 1.0]], r"edge_weight has shape \(1, 3\)"),
     (1.0, r"edge_weight has shape \(\)"),

@@ -12,6 +12,19 @@ from graphfm import Graph, InputError
 from tests.unit.data.graph.small_graphs import edge_list, edges_of
 
 
+def labels_of(n):
+    """Classes, labels and amounts, with names and without, with gaps and without."""
+    numbers, gap = np.arange(n), np.where(np.arange(n) == 1, np.nan, np.arange(n) - 1.0)
+    return [
+        {"y": numbers % 2}, {"y": np.eye(n, 2)}, {"y": np.where(numbers == 1, -1, 0)},
+        {"y": numbers % 2 * 2, "num_classes": 4},
+        {"y": numbers % 2, "class_names": ["z", "a", "b"]},
+        {"y": np.eye(n, 2), "class_names": ["z", "a"]}, {"y": gap, "task": "regression"},
+        {"y": numbers - 0.5, "class_names": ["price"]},
+        {"y": np.stack([gap, gap + 0.5], 1), "class_names": ["z", "a"]},
+    ]  # fmt: skip
+
+
 @st.composite
 def graphs(draw):
     """A graph with weights, types, attributes and splits, or without them; edges may be doubled."""
@@ -23,7 +36,7 @@ def graphs(draw):
         options["edge_attr"] = torch.arange(2.0 * count).view(count, 2)
         options["edge_type"] = torch.arange(count) % 2
     if draw(st.booleans()):
-        options |= {"y": np.arange(n) % 2 if draw(st.booleans()) else np.eye(n, 2)}
+        options |= draw(st.sampled_from(labels_of(n)))
         options["train_mask"] = np.arange(n) == 0
     x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2) if draw(st.booleans()) else None
     if draw(st.booleans()):
@@ -36,10 +49,18 @@ def graphs(draw):
 def test_networkx_gives_back_what_it_got(graph):
     again = Graph.from_networkx(graph.to_networkx())
     assert again.fingerprint == graph.fingerprint
-    assert again.node_names == graph.node_names
+    assert (again.node_names, again.class_names) == (graph.node_names, graph.class_names)
     for name in ("edge_attr", "edge_type"):
         one, other = getattr(again, name), getattr(graph, name)
         assert (one is None and other is None) or torch.equal(one, other)
+
+
+def test_a_label_that_is_not_among_the_names_of_classes_is_refused():
+    network = Graph.from_edges([[0], [1]], y=[0, 1], num_nodes=2, class_names=["a", "b"])
+    network = network.to_networkx()
+    network.nodes[0]["y"] = "c"
+    with pytest.raises(InputError, match="holds 'c', which class_names does not list"):
+        Graph.from_networkx(network)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -86,7 +107,7 @@ def test_equal_names_are_not_taken_for_nodes_of_networkx():
     ([[0, 1]], {}, "from_networkx got a list"),
     (nx.path_graph(2), {"label": "group"}, "has no column 'group'"),
     (nx.path_graph(2), {"weight": "cost"}, "has no column 'cost'"),
-    (nx.Graph([(0, 1, {"weight": -1.0})]), {}, "edge_weight holds values that are not positive"),
+    (nx.Graph([(0, 1, {"weight": -1.0})]), {}, "edge_weight holds -1; expected positive"),
     (nx.Graph([(0, 1, {3: 1.0})]), {}, "attributes of edges are named 3; expected text"),
 ])  # fmt: skip
 def test_wrong_networks_are_refused(network, options, message):
@@ -110,7 +131,7 @@ def test_a_matrix_of_ones_has_no_weights():
 @pytest.mark.parametrize(("matrix", "message"), [
     (np.eye(2), "from_scipy got a ndarray"),
     (sparse.csr_array(np.ones((2, 3))), r"shape \(2, 3\); expected \[num_nodes, num_nodes\]"),
-    (sparse.csr_array(np.array([[0, -1], [0, 0]])), "edge_weight holds values that are not pos"),
+    (sparse.csr_array(np.array([[0, -1], [0, 0]])), "edge_weight holds -1; expected pos"),
 ])  # fmt: skip
 def test_wrong_matrices_are_refused(matrix, message):
     with pytest.raises(InputError, match=message):

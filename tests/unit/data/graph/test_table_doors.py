@@ -108,6 +108,35 @@ def test_columns_of_masks_are_a_split_and_never_features(caplog):
     assert "the table of nodes: not used: train_mask" in caplog.text
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_amounts_may_have_gaps(kind):
+    graph = make(nodes=NODES | {"fraud": [0.5, None, -2.0]}, kind=kind, split=None)
+    assert graph.task == "regression"
+    assert graph.y[[0, 2]].tolist() == [0.5, -2]
+    assert bool(graph.y[1].isnan())
+
+
+def test_whole_numbers_are_amounts_if_one_says_so():
+    nodes = NODES | {"fraud": [34, None, 70]}
+    assert make(nodes=nodes).class_names == ("34", "70")
+    graph = make(nodes=nodes, task="regression")
+    assert (graph.task, graph.class_names, graph.y[2].item()) == ("regression", None, 70)
+    with pytest.raises(InputError, match=r"nodes\['fraud'\] holds 'no'; expected the numbers of a"):
+        make(task="regression")
+
+
+def test_a_list_of_labels_may_be_missing():
+    graph = make(nodes=NODES | {"fraud": [[0, 1], None, [1, 1]]}, split=None)
+    assert graph.y.tolist() == [[0, 1], [-1, -1], [1, 1]]
+
+
+def test_arrays_of_polars_are_features():
+    rows = pl.Series([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=pl.Array(pl.Float64, 2))
+    nodes = pl.DataFrame({"id": [0, 1, 2], "rows": rows})
+    graph = Graph.from_dataframe(pl.DataFrame({"source": [0], "target": [1]}), nodes)
+    assert graph.x.tolist() == rows.to_list()
+
+
 def test_missing_values_of_pandas_are_seen():
     nodes = pd.DataFrame(NODES).assign(fraud=pd.array([1, 0, None], dtype="Int64"))
     graph = Graph.from_dataframe(pd.DataFrame(EDGES), nodes, **COLUMNS, features=[])
@@ -126,6 +155,7 @@ WRONG = {
     "fractions": ({"edges": {**EDGES, "payer": [0.5, 1, 2]}}, "all whole numbers or all text"),
     "no column": ({"source": "payr"}, "has no column 'payr'; .*did you mean payer"),
     "split": ({"nodes": {**NODES, "fold": ["a", "b", None]}}, "holds a, b; expected train, val"),
+    "split lists": ({"nodes": {**NODES, "fold": [["a"], ["b"], None]}}, "holds .'a'., .'b'.; exp"),
     "text feature": ({"features": ["fold"], "split": None}, "fold'. holds missing"),
     "text features": ({"features": ["iban"]}, "iban'. holds str values; expected numbers"),
     "labels": ({"nodes": {**NODES, "fraud": ["a", 1, None]}}, "values of several types"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphfm.data.matrix import hops as module
+from graphfm.data.matrix import adjacency as module
 from graphfm.data.matrix.adjacency import Adjacency
 from graphfm.data.matrix.partition import PARTITIONERS
 from graphfm.data.synthetic import Shape, synthetic

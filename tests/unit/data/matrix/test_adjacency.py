@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from graphfm.data.matrix.adjacency import Adjacency
+from graphfm.kernels import weighted_sum
 
 
 def dense(block, num_nodes):
@@ -72,3 +73,15 @@ def test_a_sum_has_the_weights_of_the_graph(make_graph):
     torch.testing.assert_close(edges.weight, graph.edge_weight)
     plain = make_graph()
     assert bool((Adjacency.sum(plain).full_block().edges.weight == 1).all())
+
+
+@pytest.mark.parametrize("kind", [Adjacency.mean, Adjacency.symmetric, Adjacency.mean_with_self])
+def test_rows_of_a_product_are_those_of_a_gathered_block_to_the_last_bit(graph, kind):
+    adjacency, n = kind(graph), graph.num_nodes
+    for start, end in [(0, n), (0, 7), (7, 8), (n - 20, n)]:
+        block = adjacency.block(torch.arange(start, end))
+        want = weighted_sum(graph.x[block.src_ids], block)
+        assert torch.equal(adjacency.product(start, end, graph.x), want)
+        half = graph.x.half()
+        rounded = adjacency.product(start, end, half.float())
+        torch.testing.assert_close(adjacency.product(start, end, half), rounded)

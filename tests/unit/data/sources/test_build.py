@@ -83,7 +83,7 @@ def test_standardising_in_pieces_is_the_same(tmp_path_factory, rows, columns, at
     path = tmp_path_factory.mktemp("x") / "x.npy"
     write_array(path, "<f4", table)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(standardise, "NUMBERS_AT_ONCE", at_once)
+        patch.setattr("graphfm.data.graph.standard.NUMBERS_AT_ONCE", at_once)
         standardise.standardise(path, table.shape)
     double = table.astype("f8")
     deviation = double.std(0, ddof=1) if rows > 1 else np.inf

@@ -97,7 +97,7 @@ def test_the_size_of_what_was_fetched_is_known_before_it_is_opened(
     for known in (on_disk, on_gpu):
         assert (known.num_nodes, known.num_edges) == (graph.num_nodes, graph.num_edges)
         assert (known.num_features, known.num_classes) == (graph.num_features, graph.num_classes)
-        assert known.num_bytes == graph.num_bytes - 2 * graph.num_nodes  # one split for three masks
+        assert known.num_bytes == graph.num_bytes
         assert known.num_train == round(0.75 * graph.num_nodes)  # as published
     assert (on_disk.still_to_come, on_gpu.still_to_come) == (0, on_gpu.num_bytes)
 

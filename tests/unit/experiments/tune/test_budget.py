@@ -97,8 +97,8 @@ def test_nothing_is_tried_twice_where_there_is_nothing_else_to_try(make_plan):
 def test_as_many_run_at_a_time_as_cores_and_memory_allow(monkeypatch, free, device, jobs):
     monkeypatch.setattr(budgets, "num_cores", lambda: 12)
     plan = MemoryPlan(
-        device=device, graph=1 << 30, features=0, histories=0, weights=0, step=1 << 29,
-        evaluation=0, free=free << 30,
+        device=device, graph=1 << 30, indices=0, features=0, histories=0, weights=0,
+        step=1 << 29, evaluation=0, free=free << 30,
     )  # fmt: skip
     assert choose_jobs([plan], torch.device(device)) == jobs
     assert choose_jobs([], torch.device(device)) == 1

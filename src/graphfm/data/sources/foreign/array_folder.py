@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphfm.data.graph.graph_file import warn_unused
+from graphfm.data.graph.labels import MASKS
 from graphfm.data.sources.foreign.number_text import check_sizes
 from graphfm.data.sources.raw.base import reading
 from graphfm.data.sources.raw.raw_array import RawArray
@@ -15,7 +16,6 @@ from graphfm.errors import InputError
 
 Array = np.ndarray[Any, Any]
 EDGES, FEATURES, LABELS = "edge_index.npy", "node_feat.npy", "node_label*.npy"
-MASKS = ("train_mask", "val_mask", "test_mask")
 # Where IGB puts edges and nodes of its graph of papers, below the folder of the dataset.
 LAYOUTS = (
     (".", "."),
@@ -46,7 +46,7 @@ def read_array_folder(folder: Path) -> dict[str, Any]:
     if (nodes / FEATURES).is_file():
         found["x"] = _read(nodes / FEATURES)
     if labels := _label_file(nodes):
-        found["y"] = _as_labels(_read(labels))
+        found["y"] = _read(labels)
     masks = [name for name in MASKS if (nodes / f"{name}.npy").is_file()]
     found |= {name: _read(nodes / f"{name}.npy") for name in masks}
     if found["x"] is None:
@@ -67,16 +67,6 @@ def _label_file(nodes: Path) -> Path | None:
         names = ", ".join(path.name for path in files[:4])
         raise InputError(f"{nodes} has several files of labels ({names}); move all but one away")
     return files[0] if files else None
-
-
-def _as_labels(labels: Array) -> Array:
-    """NaN means unlabelled where labels are classes."""
-    if labels.ndim > 1 and labels.shape[1:] != (1,):
-        return labels
-    labels = labels.reshape(-1)
-    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
-    classes = not missing.all() and bool((np.floor(labels[~missing]) == labels[~missing]).all())
-    return np.where(missing, -1, labels) if classes else labels
 
 
 def _num_nodes(found: dict[str, Any], path: Path) -> int:

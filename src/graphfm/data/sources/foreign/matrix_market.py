@@ -59,7 +59,7 @@ def _header(line: bytes) -> tuple[str, str]:
     field, symmetry = (*words[3:5], "", "")[:2]
     if field not in COLUMNS or symmetry not in SYMMETRIES:
         raise InputError(
-            f"the matrix is {field} {symmetry}; expected {', '.join(COLUMNS)}, and "
-            f"{' or '.join(SYMMETRIES)}"
+            f"its header has {' '.join(words[3:5]) or 'nothing'} after coordinate; expected "
+            f"{' or '.join(COLUMNS)}, then {' or '.join(SYMMETRIES)}"
         )
     return field, symmetry

@@ -31,6 +31,8 @@ def read_metis(path: Path) -> dict[str, Any]:
     with opened(path) as stream:
         header = whole_numbers(first_line(stream, COMMENTS), 2, 4)
         num_nodes, num_edges = header[:2]
+        if not num_nodes:
+            raise InputError("its header declares no nodes; expected at least one")
         prefix, weighted = _form(header[2:])
         found: list[Numbers] = []
         line = total = 0
@@ -41,9 +43,10 @@ def read_metis(path: Path) -> dict[str, Any]:
             check_memory(total)
         values = np.concatenate([np.zeros(0), *(piece.values for piece in found)])
         lines = np.concatenate([np.zeros(0, np.int64), *(piece.lines for piece in found)])
-        if line < num_nodes or not num_nodes or (lines >= num_nodes).any():
+        if line < num_nodes or (lines >= num_nodes).any():
             raise InputError(
-                f"it has {line:,} lines of nodes; expected {num_nodes:,}, as its header declares"
+                f"it has {line:,} lines of nodes; expected {num_nodes:,}, as its header declares "
+                "(the line of a node without neighbours is empty)"
             )
         if prefix:
             log.warning("%s: the weights and sizes of nodes are not used", path)

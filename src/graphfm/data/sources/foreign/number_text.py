@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +22,11 @@ Array = np.ndarray[Any, Any]
 BYTES_AT_ONCE = 1 << 22
 LONGEST_LINE = 1 << 26  # METIS has the neighbours of a hub in one line
 LETTERS = b"0123456789+-.eE \t\r\n"
+MISSING = re.compile(rb",[ \t\r]*[,\n]|\n[ \t]*,")  # a comma without a number on one side
+LAST_ID = (1 << 53) - 1  # larger whole numbers are not exact in float64
 BYTES_PER_NUMBER = 64  # while a graph is built
 FEW_NODES, NODES_PER_EDGE = 1 << 16, 100  # a file that declares more is a mistake
-ADVICE = "expected numbers in text; docs/formats.md describes the formats"
+ADVICE = "expected numbers in text (docs/formats.md); 'graphfm import' reads tables with names"
 
 
 class Numbers(NamedTuple):
@@ -40,6 +44,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as text:
+            if text.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:  # Windows writes it
+                text.seek(0)
             yield cast("IO[bytes]", text)
 
 
@@ -68,9 +74,15 @@ def first_line(stream: IO[bytes], comments: bytes) -> bytes:
 
 def numbers(text: bytes) -> Numbers:
     """Read all numbers of a piece; refuse anything else."""
-    text = text.replace(b",", b" ")
+    if b"," in text:
+        if MISSING.search(b"\n" + text):
+            raise InputError(f"a number is missing beside a comma; {ADVICE}")
+        text = text.replace(b",", b" ")
     if strange := text.translate(None, LETTERS):
-        raise InputError(f"it holds {strange[:1]!r}; {ADVICE}")
+        raise InputError(
+            f"it holds {strange[:1].decode('ascii', 'backslashreplace')!r}, which is no part of a "
+            f"number; {ADVICE}"
+        )
     letters = np.frombuffer(text, np.uint8)
     inside = letters > ord(" ")
     starts = inside.copy()
@@ -108,12 +120,13 @@ def rows(stream: IO[bytes], comments: bytes, num_columns: int | None = None) -> 
     return np.concatenate(found) if found else np.zeros((0, num_columns or 2))
 
 
-def as_ids(values: Array, first: int, most: int = 1 << 53) -> Array:
+def as_ids(values: Array, first: int, most: int = LAST_ID) -> Array:
     """Return node ids as int64, counted from 0; the file counts them from `first` to `most`."""
     wrong = values[(values < first) | (values > most) | (np.floor(values) != values)]
     if wrong.size:
+        more = "; 'graphfm import' takes ids of any size" if most == LAST_ID else ""
         raise InputError(
-            f"it holds node id {wrong[0]:.17g}; expected whole numbers {first} to {most}"
+            f"it holds node id {wrong[0]:.17g}; expected whole numbers {first} to {most}{more}"
         )
     return values.astype(np.int64) - first
 
@@ -123,7 +136,8 @@ def whole_numbers(line: bytes, least: int, most: int) -> list[int]:
     text = line.decode("ascii", "replace").split()
     if not least <= len(text) <= most or not all(t.isdecimal() and len(t) < 16 for t in text):
         shown = " ".join(text)[:40]
-        raise InputError(f"its header is {shown!r}; expected {least} to {most} whole numbers")
+        count = f"{least}" if least == most else f"{least} to {most}"
+        raise InputError(f"its header is {shown!r}; expected {count} whole numbers")
     return [int(number) for number in text]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphfm.data.graph import SPLITS
+from graphfm.data.graph.graph_file import warn_unused
 from graphfm.data.sources.foreign.number_text import check_sizes
 from graphfm.data.sources.raw import open_raw
 from graphfm.data.sources.raw.base import RawGraph
@@ -17,6 +19,12 @@ from graphfm.memory import available_memory
 
 SAINT = "graphsaint"
 BYTES_PER_EDGE = 64  # while a graph is built
+LABELS = {"ogb-tables": "node-label.csv.gz", "ogb-arrays": "node-label.npz"}
+USED = {  # files in `raw`, and arrays in its data.npz
+    *LABELS.values(), "edge.csv.gz", "node-feat.csv.gz", "num-node-list.csv.gz",
+    "num-edge-list.csv.gz", "data.npz", "edge_index", "node_feat", "num_nodes_list",
+    "num_edges_list",
+}  # fmt: skip
 
 
 def read_raw_folder(form: str, folder: Path) -> dict[str, Any]:
@@ -42,6 +50,8 @@ def read_raw_folder(form: str, folder: Path) -> dict[str, Any]:
             parts = raw.split()
             masks = {f"{name}_mask": parts == part for part, name in enumerate(SPLITS)}
             found |= {name: mask for name, mask in masks.items() if mask.any()}
+    if form != SAINT:
+        warn_unused(str(folder), _unused(folder / "raw"))
     return found
 
 
@@ -52,8 +62,16 @@ def _edges(raw: RawGraph) -> Any:
 
 def _has_labels(form: str, folder: Path) -> bool:
     """GraphSAINT's files always have labels; those of OGB may lack them."""
-    names = {"ogb-tables": "raw/node-label.csv.gz", "ogb-arrays": "raw/node-label.npz"}
-    return form == SAINT or (folder / names[form]).is_file()
+    return form == SAINT or (folder / "raw" / LABELS[form]).is_file()
+
+
+def _unused(raw: Path) -> list[str]:
+    """What OGB's files hold beside a graph: years of nodes, or features of edges, for instance."""
+    names = {path.name for path in raw.iterdir()}
+    if "data.npz" in names:
+        with zipfile.ZipFile(raw / "data.npz") as archive:
+            names |= {name.removesuffix(".npy") for name in archive.namelist()}
+    return sorted(names - USED)
 
 
 def _split_name(folder: Path) -> str | None:

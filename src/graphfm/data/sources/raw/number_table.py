@@ -82,6 +82,7 @@ class NumberTable:
             yield left + b"\n"
 
     def _parse(self, text: bytes, num_columns: int) -> Array:
+        text = text.replace(b"\r\n", b"\n")  # as Windows ends lines
         if strange := text.translate(None, LETTERS[self.dtype.kind]):
             raise InputError(f"it holds {strange[:1]!r}; expected numbers separated by commas")
         letters = np.frombuffer(text, np.uint8)

@@ -6,23 +6,23 @@ own scratch folder, and nothing else.
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from graphfm.data.sources.tables.table_files import ending_of, kind_of
 from graphfm.errors import InputError, did_you_mean
 
-KINDS = {
-    ".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json",
-    ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
-PACKED = (".gz", ".zst")
+FLOATS = ("FLOAT", "DOUBLE")
+EXACT = 1 << 53  # from here on floating point skips whole numbers
 LEAST_MEMORY = 512 << 20
 OWN_MEMORY = 384 << 20  # what Python, torch and our own arrays take beside DuckDB
 ROWS_AT_ONCE = 1 << 18
+SIGNALS = ("KeyboardInterrupt", "Terminated")  # names of what Ctrl-C and SIGTERM raise
+T = TypeVar("T")
 
 
 class Column(NamedTuple):
@@ -42,42 +42,16 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def find_files(patterns: Sequence[str]) -> list[str]:
-    """The files that some globs name, in the order of their names; refuses addresses."""
-    found: dict[str, str] = {}
-    for pattern in patterns:
-        if "://" in pattern or "\0" in pattern:
-            raise InputError(f"{pattern!r} is an address; expected files on this machine")
-        if "**" in pattern:
-            raise InputError(f"{pattern!r} holds **; expected globs of one folder, such as e/*.csv")
-        whole = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
-        if not whole:
-            raise InputError(f"there is no file {pattern!r}; check the path")
-        for path in whole:
-            if not os.path.isfile(path):
-                raise InputError(f"{path!r} is not a file; expected a table, or a glob of tables")
-            found.setdefault(os.path.realpath(path), path)
-    return list(found)
-
-
-def kind_of(files: Sequence[str]) -> str:
-    """csv, json or parquet, by the endings of the files."""
-    kinds = {_kind(Path(path)) for path in files}
-    if len(kinds) > 1:
-        raise InputError(f"the files are of several kinds ({', '.join(sorted(kinds))}); give one")
-    return kinds.pop()
-
-
-def _kind(path: Path) -> str:
-    ending = path.suffix.lower()
-    name = path.stem if ending in PACKED else path.name
-    kind = KINDS.get(Path(name).suffix.lower())
-    if kind is None or (kind == "parquet" and ending in PACKED):
-        raise InputError(
-            f"{str(path)!r} ends with {ending or 'nothing'!r}; expected .csv, .tsv, .jsonl or "
-            ".parquet (and .gz or .zst after all but the last)"
-        )
-    return kind
+def as_text(column: str, kind: str) -> str:
+    """SQL that writes a column as text: 3.0 as 3, as if it were a whole number; NaN is missing."""
+    text = f"CAST({column} AS VARCHAR)"
+    if kind not in FLOATS:
+        return text
+    whole = f"{column} = trunc({column}) AND abs({column}) < {EXACT}"
+    return (
+        f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN "
+        f"CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
+    )
 
 
 class Database:
@@ -104,6 +78,7 @@ class Database:
             listed = ", ".join(literal(path) for path in files)
             folder = literal(f"{scratch.resolve()}/")
             for setting in (
+                "TimeZone = 'UTC'",  # a time is the same text on every machine
                 f"allowed_paths = [{listed}]",
                 f"allowed_directories = [{folder}]",
                 "enable_external_access = false",
@@ -117,9 +92,7 @@ class Database:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows, which must be few."""
-        with self._explained():
-            rows: list[tuple[Any, ...]] = self._connection.execute(sql, list(values)).fetchall()
-            return rows
+        return self._done(lambda: self._connection.execute(sql, list(values)).fetchall())
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The only row of an answer."""
@@ -127,21 +100,19 @@ class Database:
 
     def arrays(self, sql: str, values: Sequence[Any] = ()) -> dict[str, Any]:
         """The columns of an answer as numpy arrays, masked where values are missing."""
-        with self._explained():
-            columns: dict[str, Any] = self._connection.execute(sql, list(values)).fetchnumpy()
-            return columns
+        return self._done(lambda: self._connection.execute(sql, list(values)).fetchnumpy())
 
     def insert(self, statement: str, columns: dict[str, Any]) -> None:
         """Run CREATE TABLE or INSERT with rows that are in memory."""
+        listed = ", ".join(
+            f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if values.dtype == object
+            else quoted(name)
+            for name, values in columns.items()
+        )  # fmt: skip
         with self._explained():
             self._connection.register("given", columns)
-            listed = ", ".join(
-                f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if values.dtype == object
-                else quoted(name)
-                for name, values in columns.items()
-            )  # fmt: skip
-            self._connection.execute(f"{statement} SELECT {listed} FROM given")
-            self._connection.unregister("given")
+        self.run(f"{statement} SELECT {listed} FROM given")
+        self._connection.unregister("given")
 
     def pieces(self, what: str, table: str, at_once: int = ROWS_AT_ONCE) -> Iterator[Any]:
         """Yield first row, last row and columns of a table by ranges of row numbers."""
@@ -162,32 +133,61 @@ class Database:
         if delimiter is not None and (kind != "csv" or len(delimiter.encode()) != 1):
             raise InputError(f"the delimiter is {delimiter!r}; expected one character, for CSV")
         if kind == "csv":
-            tabs = ".tsv" in Path(files[0]).name.lower()
-            separator = delimiter or ("\t" if tabs else ",")
+            separator = delimiter or ("\t" if ending_of(Path(files[0])) == ".tsv" else ",")
+            # skip and comment: DuckDB would leave out lines that it takes for a title or a remark
             sql = (
                 f"read_csv({listed}, header = true, all_varchar = true, quote = '\"', "
-                f"escape = '\"', delim = {literal(separator)}, strict_mode = true, "
-                "sample_size = 1000)"
+                f"escape = '\"', delim = {literal(separator)}, strict_mode = true, skip = 0, "
+                "comment = '')"
             )
         elif kind == "json":
-            sql = f"read_json({listed}, format = 'newline_delimited')"
-            shape = ", ".join(
-                f"{literal(name)}: {literal(type if type.endswith('[]') else 'VARCHAR')}"
-                for name, type in self.columns(sql).items()
-            )
-            sql = f"read_json({listed}, format = 'newline_delimited', columns = {{{shape}}})"
-        else:
-            sql = f"read_parquet({listed})"
+            sql = self._json_reader(listed)
+        else:  # by name, because by place DuckDB would round 1.5 if the first file has integers
+            sql = f"read_parquet({listed}, union_by_name = true)"
         return sql, self.columns(sql)
+
+    def _json_reader(self, listed: str) -> str:
+        """The SQL that reads JSON lines: texts, or lists of texts. All lines are looked at."""
+        whole = (
+            f"read_json({listed}, format = 'newline_delimited', sample_size = -1, "
+            "maximum_sample_files = 1000000, map_inference_threshold = -1, "
+            "field_appearance_threshold = 0)"
+        )
+        columns = self.columns(whole)
+        if columns.get("json", "").startswith("STRUCT"):
+            raise InputError("a file holds one JSON array; expected JSON lines, an object per line")
+        shape = ", ".join(
+            f"{literal(name)}: '{'VARCHAR[]' if type.endswith('[]') else 'VARCHAR'}'"
+            for name, type in columns.items()
+        )
+        return f"read_json({listed}, format = 'newline_delimited', columns = {{{shape}}})"
+
+    def _done(self, statement: Callable[[], T]) -> T:
+        """Run a statement on a thread of its own, and interrupt it if a signal arrives.
+
+        On the main thread DuckDB would look for signals between its tasks only, which can be
+        minutes apart.
+        """
+        with self._explained(), ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(statement)
+            try:
+                return answer.result()
+            except BaseException:
+                while not answer.done():  # it may not have begun, and would then not notice
+                    self._connection.interrupt()
+                    wait([answer], timeout=0.05)
+                raise
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except self.error as error:
-            if "INTERRUPT" in str(error):
-                raise KeyboardInterrupt from None
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            # DuckDB turns Ctrl-C and SIGTERM into errors of its own, with Python's traceback if it
+            # was reading Python's objects.
+            if "INTERRUPT" in str(error) or (lines and lines[-1].startswith(SIGNALS)):
+                raise KeyboardInterrupt from None
             text = " ".join(lines[:4])[:400]
             if "Out of Memory" in text or "OutOfMemory" in type(error).__name__:
                 raise InputError(f"{text}; give more memory with --memory") from None
@@ -201,6 +201,8 @@ def check_column(name: str, columns: Sequence[str], where: str) -> None:
     if name not in columns:
         listed = ", ".join(list(columns)[:12]) + (", ..." if len(columns) > 12 else "")
         near = did_you_mean(name, columns)
+        if all(known.isdecimal() for known in columns):
+            near = "; give them a line of names, or call a plain list of edges .txt"
         raise InputError(f"the {where} have no column {name!r}; they have {listed}{near}")
 
 

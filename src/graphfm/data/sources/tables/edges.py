@@ -11,7 +11,7 @@ import numpy as np
 from graphfm.data.sources.edge_sort import Rules, SortedEdges, sort_edges
 from graphfm.data.sources.preparation import GIVEN, UNDIRECTED
 from graphfm.data.sources.tables.database import Database, check_column, quoted
-from graphfm.data.sources.tables.nodes import add_unknown, refuse
+from graphfm.data.sources.tables.nodes import add_unknown, id_sql, refuse
 from graphfm.data.sources.tables.request import EdgeTable, Request
 from graphfm.errors import InputError
 
@@ -27,7 +27,7 @@ def read_edges(
     """Make `edge` with source s, target t and weight w. Parquet is not copied for that."""
     for name in filter(None, (edges.source, edges.target, edges.weight)):
         check_column(name, list(columns), "edges")
-    source, target = (f"CAST({quoted(name)} AS {kind})" for name in (edges.source, edges.target))
+    source, target = (id_sql(name, columns[name], kind) for name in (edges.source, edges.target))
     # not a number yet: DuckDB would let its reader of CSV convert it, which knows no TRY_CAST
     weight = f", {quoted(edges.weight)} AS w" if edges.weight else ""
     made = "VIEW" if relation.startswith("read_parquet") else "TABLE"
@@ -83,10 +83,12 @@ def raise_unknown(db: Database, request: Request, unknown: int, rows: int) -> No
         return
     sql = "SELECT {0} FROM edge ANTI JOIN node ON edge.{0} = node.id WHERE {0} IS NOT NULL LIMIT 1"
     found = db.run(sql.format("s")) or db.run(sql.format("t"))
+    who = "neither the graph nor the new nodes have" if request.joins else "the nodes do not have"
+    advice = "mend the tables" if request.joins else (
+        "leave them out with --allow unknown-ids, or add these nodes with --add-unknown"
+    )  # fmt: skip
     raise InputError(
-        f"{unknown:,} of {rows:,} edges have an id that the nodes do not have, such as "
-        f"{found[0][0]!r}; leave them out with --allow unknown-ids, or add these nodes with "
-        "--add-unknown"
+        f"{unknown:,} of {rows:,} edges have an id that {who}, such as {found[0][0]!r}; {advice}"
     )
 
 
@@ -122,12 +124,11 @@ def sort_pairs(
                 seen[rows["t"]] = True
                 yield tuple(rows[name] for name in kind.names or ())
 
-    duplicates = edges.duplicates or ("drop" if edges.undirected else "keep")
     direction = UNDIRECTED if edges.undirected else GIVEN
     found = sort_edges(
-        read, num_nodes, direction, out, rules=Rules(duplicates, weighted), tell=tell
+        read, num_nodes, direction, out, rules=Rules(edges.duplicate_rule, weighted), tell=tell
     )
-    if edges.duplicates is None and found.conflicts and duplicates == "drop":
+    if edges.duplicates is None and found.conflicts and edges.duplicate_rule == "drop":
         raise InputError(
             f"{found.conflicts:,} edges occur again with another weight; say what holds with "
             "--duplicates: drop (the largest weight), sum or keep"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
-from graphfm.data.sources.tables.database import Database
+from graphfm.data.sources.tables.database import ROWS_AT_ONCE, Database
 from graphfm.errors import InputError, known_name
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +26,7 @@ MOST_VALUES = 4096  # columns that one-hot may make
 MOST_WIDTH = 1 << 16
 FITTED_ROWS = 1 << 20  # ranks are fitted on at most so many rows, evenly spread
 QUANTILES = 256
+NUMBERS_AT_ONCE = 1 << 22  # features that are encoded at a time
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ def fit(db: Database, name: str, wanted: str, place: str, kind: str) -> Encoding
     if base == "one-hot":
         return _fit_values(db, name, place, missing)
     text = "BOOLEAN" if base == "boolean" else "DOUBLE"
-    _check_castable(db, name, base, place, text)
+    check_castable(db, name, base, place, text)
     if text == "DOUBLE":  # NaN is missing too
-        missing = int(db.one(f"SELECT count(*) FILTER ({_number(place)} IS NULL) FROM node")[0])
+        missing = int(db.one(f"SELECT count(*) FILTER ({number_sql(place)} IS NULL) FROM node")[0])
     if base in ("boolean", "as-is"):
         if base == "as-is" and missing:
             raise InputError(
@@ -106,7 +108,8 @@ def _fit_values(db: Database, name: str, place: str, missing: int) -> Encoding:
     return Encoding(name, "one-hot", len(found), missing, False, {"values": found})
 
 
-def _check_castable(db: Database, name: str, base: str, place: str, kind: str) -> None:
+def check_castable(db: Database, name: str, base: str, place: str, kind: str) -> None:
+    """Refuse a column with a value that is no finite number, or neither true nor false."""
     wrong = f"{place} IS NOT NULL AND TRY_CAST({place} AS {kind}) IS NULL"
     if kind == "DOUBLE":
         wrong += f" OR isinf(TRY_CAST({place} AS DOUBLE))"
@@ -114,19 +117,19 @@ def _check_castable(db: Database, name: str, base: str, place: str, kind: str) -
     if found:
         expected = "true or false" if kind == "BOOLEAN" else "finite numbers"
         raise InputError(
-            f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; use one-hot for words, or "
-            "name it with --missing if it means a missing value"
+            f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; name it with --missing if "
+            "it means a missing value, or encode words by one-hot"
         )
 
 
-def _number(place: str) -> str:
+def number_sql(place: str) -> str:
     """A number, and nothing where it is missing or NaN."""
     value = f"TRY_CAST({place} AS DOUBLE)"
     return f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
 
 
 def _fit_numbers(db: Database, base: str, place: str, buckets: int) -> dict[str, Any]:
-    number = _number(place)
+    number = number_sql(place)
     if base == "standard":
         mean, deviation = db.one(f"SELECT avg({number}), stddev_pop({number}) FROM node")
         return {"mean": mean or 0.0, "deviation": deviation or 0.0}
@@ -156,15 +159,26 @@ class Features:
                 db.run(f"CREATE TABLE values{number} AS SELECT unnest(?) AS v", [_values(encoding)])
                 db.run(f"CREATE TYPE values_of{number} AS ENUM (SELECT v FROM values{number})")
 
-    def rows(self, start: int, end: int) -> Array:
-        """Features of the nodes from `start` to `end`."""
+    def pieces(self, num_nodes: int) -> Iterator[Array]:
+        """Yield the features of all nodes in float32; refuse those that float32 cannot hold."""
+        at_once = max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // self.width))
+        for start in range(0, num_nodes, at_once):
+            with np.errstate(over="ignore"):  # infinite features are refused below
+                rows = self._rows(start, min(start + at_once, num_nodes)).astype(np.float32)
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            if len(bad):
+                row = start + int(bad[0])
+                raise InputError(f"row {row} of the nodes has a feature that is NaN or too large")
+            yield rows
+
+    def _rows(self, start: int, end: int) -> Array:
         where = f"FROM node WHERE rowid >= {start} AND rowid < {end}"
-        plain = [n for n, encoding in enumerate(self.encodings) if not _is_list(encoding)]
+        plain = [n for n, encoding in enumerate(self.encodings) if not is_list(encoding)]
         listed = ", ".join(f"{self._sql(n)} AS c{n}" for n in plain)
         columns = self.db.arrays(f"SELECT {listed} {where}") if plain else {}
         blocks = []
         for number, encoding in enumerate(self.encodings):
-            if _is_list(encoding):
+            if is_list(encoding):
                 sql = f"SELECT unnest(CAST(f{number} AS DOUBLE[])) AS c {where}"
                 flat = np.asarray(self.db.arrays(sql)["c"])
                 blocks.append(flat.reshape(end - start, encoding.width))
@@ -181,10 +195,11 @@ class Features:
             return f"CASE WHEN {place} IS NULL THEN NULL ELSE enum_code({code}) END::DOUBLE"
         if encoding == "boolean":
             return f"TRY_CAST({place} AS BOOLEAN)::INTEGER::DOUBLE"
-        return _number(place)
+        return number_sql(place)
 
 
-def _is_list(encoding: Encoding) -> bool:
+def is_list(encoding: Encoding) -> bool:
+    """True if the column holds lists, each number of which is a feature."""
     return bool(encoding.fitted.get("list"))
 
 
@@ -197,7 +212,9 @@ def encode(encoding: Encoding, values: Array, missing: Array) -> Array:
     fitted, kind = encoding.fitted, encoding.encoding
     values = np.where(missing, 0.0, values)
     if kind in ("one-hot", "buckets"):
-        code = values if kind == "one-hot" else np.searchsorted(fitted["bounds"], values, "right")
+        code = values
+        if kind == "buckets":
+            code = np.searchsorted(np.array(fitted["bounds"], np.float64), values, "right")
         block = np.zeros((len(values), encoding.width))
         known = ~missing
         block[np.flatnonzero(known), code[known].astype(np.int64)] = 1
@@ -210,7 +227,7 @@ def encode(encoding: Encoding, values: Array, missing: Array) -> Array:
         span = fitted["high"] - fitted["low"]
         values = (values - fitted["low"]) / (span if span > 0 else np.inf)
     elif kind == "rank-gauss":
-        values = _gauss(values, np.array(fitted["quantiles"]))
+        values = _gauss(values, np.array(fitted["quantiles"], np.float64))
     values = np.where(missing, 0.0, values)
     return np.stack([values, missing] if encoding.flagged else [values], axis=1)
 

@@ -1,19 +1,26 @@
-"""Labels and splits from columns: class numbers in the order of their names, and 0, 1, 2 or -1."""
+"""Labels, targets of a regression, and splits from columns of the table of nodes."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
 from graphfm.data.graph import SPLITS
-from graphfm.data.sources.tables.database import Database
+from graphfm.data.graph.labels import labelled
+from graphfm.data.sources.tables.database import Database, as_text
+from graphfm.data.sources.tables.encodings import check_castable, number_sql
 from graphfm.data.sources.tables.nodes import refuse
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
 from graphfm.errors import InputError
 
 Array = np.ndarray[Any, Any]
 MOST_CLASSES = 1 << 15
+MANY_NUMBERS, MANY_FRACTIONS = 200, 20  # so many classes that are numbers may be amounts
+log = logging.getLogger("graphfm")
 MOST_BYTES = 1 << 34  # of labels, where a node may have many
 NAMES = {
     "train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2,
@@ -25,35 +32,34 @@ def read_labels(
     db: Database, nodes: NodeTable, kind: str, num_nodes: int
 ) -> tuple[Array, list[str]]:
     """Labels of all nodes, -1 where they are missing, and the names of the classes."""
-    many = kind.endswith("]") or nodes.label_separator is not None
     if kind.endswith("][]") or kind.startswith(("STRUCT", "MAP", "BLOB")):
         raise InputError(f"the label holds {kind} values; expected texts, numbers or lists of them")
-    labels = (
-        "CAST(label AS VARCHAR[])"
-        if kind.endswith("]")
-        else "list_filter(string_split(label, ?), lambda v: v <> '')"
-    )
-    values = [nodes.label_separator] if many and not kind.endswith("]") else []
-    if many and not kind.endswith("]"):
-        db.run(f"CREATE TABLE many AS SELECT {labels} AS label FROM node", values)
-    elif many:
-        db.run(f"CREATE TABLE many AS SELECT {labels} AS label FROM node")
-    single = "CAST(label AS VARCHAR)"
-    source = (
-        "(SELECT unnest(label) AS v FROM many)" if many else f"(SELECT {single} AS v FROM node)"
-    )
-    classes = _classes(db, nodes, source)
-    db.run("CREATE TABLE class AS SELECT unnest(?::VARCHAR[]) AS name", [classes])
-    db.run("CREATE TYPE label_class AS ENUM (SELECT name FROM class)")
-    if not many:
-        y = np.full(num_nodes, -1, np.int64)
-        code = f"CASE WHEN label IS NULL THEN -1 ELSE enum_code({single}::label_class) END::INTEGER"
-        for start, end, columns in db.pieces(f"{code} AS code", "node"):
-            y[start:end] = np.asarray(columns["code"])
-        return y, classes
+    if kind.endswith("]"):
+        element = kind.partition("[")[0]
+        as_texts = f"list_transform(label, lambda v: {as_text('v', element)})"
+        db.run(f"CREATE TABLE many AS SELECT {as_texts} AS label FROM node")
+    elif nodes.label_separator is not None:
+        split = "list_filter(string_split(label, ?), lambda v: v <> '')"
+        db.run(f"CREATE TABLE many AS SELECT {split} AS label FROM node", [nodes.label_separator])
+    else:
+        classes = _classes(db, nodes, "(SELECT label AS v FROM node)")
+        return _one_label(db, num_nodes), classes
+    classes = _classes(db, nodes, "(SELECT unnest(label) AS v FROM many)")
     if num_nodes * len(classes) > MOST_BYTES:
         raise InputError(f"{num_nodes:,} nodes with {len(classes):,} labels each are too many")
-    y = np.full((num_nodes, len(classes)), -1, np.int8)
+    return _many_labels(db, num_nodes, len(classes)), classes
+
+
+def _one_label(db: Database, num_nodes: int) -> Array:
+    y = np.full(num_nodes, -1, np.int64)
+    code = "CASE WHEN label IS NULL THEN -1 ELSE enum_code(label::label_class) END::INTEGER"
+    for start, end, columns in db.pieces(f"{code} AS code", "node"):
+        y[start:end] = np.asarray(columns["code"])
+    return y
+
+
+def _many_labels(db: Database, num_nodes: int, num_classes: int) -> Array:
+    y = np.full((num_nodes, num_classes), -1, np.int8)
     for start, end, columns in db.pieces("label IS NOT NULL AS known", "many"):
         y[start:end][np.asarray(columns["known"]).astype(bool)] = 0
         where = f"FROM many WHERE rowid >= {start} AND rowid < {end}"
@@ -62,45 +68,81 @@ def read_labels(
             f"(SELECT rowid AS node, unnest(label) AS v {where}) WHERE v IS NOT NULL"
         )
         y[np.asarray(found["node"]), np.asarray(found["code"])] = 1
-    return y, classes
+    return y
+
+
+def read_targets(
+    db: Database, nodes: NodeTable, columns: Mapping[str, str], num_nodes: int
+) -> Array:
+    """The numbers that a regression is to find, in float32; NaN where they are missing."""
+    y = np.full((num_nodes, len(nodes.regress)), np.nan, np.float32)
+    for number, name in enumerate(nodes.regress):
+        if columns[name].endswith("]"):
+            raise InputError(f"{name!r} holds lists; a regression expects a column per target")
+        check_castable(db, name, "regress", f"y{number}", "DOUBLE")
+        for start, end, read in db.pieces(f"{number_sql(f'y{number}')} AS v", "node"):
+            values = np.ma.filled(read["v"].astype(np.float64), np.nan)
+            if (np.abs(values) > np.finfo(np.float32).max).any():
+                raise InputError(f"{name!r} holds a number above 3e38; scale the column")
+            y[start:end, number] = values
+        if np.isnan(y[:, number]).all():
+            raise InputError(f"{name!r} has no values; a regression expects some numbers")
+    return y[:, 0] if y.shape[1] == 1 else y
 
 
 def _classes(db: Database, nodes: NodeTable, source: str) -> list[str]:
+    """The names of the classes, in order; also makes the type `label_class` of them."""
     rows = db.run(
         f"SELECT DISTINCT v FROM {source} WHERE v IS NOT NULL ORDER BY TRY_CAST(v AS DOUBLE), v "
         f"LIMIT {MOST_CLASSES + 1}"
     )
     found = [str(row[0]) for row in rows]
+    advice = f"if they are amounts, give --regress {nodes.label} in place of --label"
     if (not found and nodes.classes is None) or len(found) > MOST_CLASSES:
         raise InputError(
             f"the label {nodes.label!r} has {'no' if not found else f'over {MOST_CLASSES:,}'} "
-            f"values; expected 1 to {MOST_CLASSES:,} classes; numbers that are no classes cannot "
-            "be imported as labels"
+            f"values; expected 1 to {MOST_CLASSES:,} classes" + (f"; {advice}" if found else "")
         )
-    if nodes.classes is None:
-        return found
-    if unknown := sorted(set(found) - set(nodes.classes)):
+    if nodes.classes is None and _are_amounts(found):
+        log.warning(
+            "the label %r has %d distinct numbers, and each becomes a class; %s",
+            nodes.label, len(found), advice,
+        )  # fmt: skip
+    if unknown := sorted(set(found) - set(nodes.classes or found)):
         raise InputError(f"the label {unknown[0]!r} is not among the classes that were given")
-    if len(set(nodes.classes)) < len(nodes.classes):
+    classes = list(nodes.classes or found)
+    if len(set(classes)) < len(classes):
         raise InputError("a class was given twice; give each once")
-    return list(nodes.classes)
+    db.run("CREATE TABLE class AS SELECT unnest(?::VARCHAR[]) AS name", [classes])
+    db.run("CREATE TYPE label_class AS ENUM (SELECT name FROM class)")
+    return classes
+
+
+def _are_amounts(names: list[str]) -> bool:
+    """True if the names of classes look like measured numbers: many, above all with fractions."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return False
+    whole = all(number.is_integer() for number in numbers)
+    return len(numbers) >= (MANY_NUMBERS if whole else MANY_FRACTIONS)
 
 
 def read_split(db: Database, request: Request, y: Array) -> tuple[Array, int]:
     """The part of each node, and how many nodes left the split because they have no label."""
     rule = request.nodes.split
-    labelled = np.asarray((y.reshape(len(y), -1) >= 0).all(axis=1))
+    has_label = labelled(torch.from_numpy(y)).numpy()
     if rule is None:
         return np.full(len(y), -1, np.int8), 0
     if isinstance(rule, str):
         split = _split_column(db, rule, len(y))
     elif rule.time is not None:
-        split = _by_time(db, rule, labelled)
+        split = _by_time(db, rule, has_label)
     else:
-        split = _by_shares(rule, y, labelled)
-    if count := int(((split >= 0) & ~labelled).sum()):
+        split = _by_shares(rule, y, has_label)
+    if count := int(((split >= 0) & ~has_label).sum()):
         refuse(request, "unlabelled", f"{count:,} nodes are in the split but have no label")
-        split[~labelled] = -1
+        split[~has_label] = -1
     for part, name in enumerate(SPLITS[:2]):
         if not (split == part).any():
             raise InputError(f"the split has no {name} nodes; expected some with a label")
@@ -133,12 +175,12 @@ def _cuts(rule: Split, count: int) -> tuple[int, int, int]:
     return train, val, min(test, count)
 
 
-def _by_shares(rule: Split, y: Array, labelled: Array) -> Array:
+def _by_shares(rule: Split, y: Array, has_label: Array) -> Array:
     if rule.stratified and y.ndim == 2:
         raise InputError("a stratified split needs one label per node; leave stratified out")
     split = np.full(len(y), -1, np.int8)
     dice = np.random.default_rng(rule.seed)
-    groups = dice.permutation(np.flatnonzero(labelled))
+    groups = dice.permutation(np.flatnonzero(has_label))
     pieces = [groups]
     if rule.stratified:
         groups = groups[np.argsort(y[groups], kind="stable")]
@@ -149,23 +191,23 @@ def _by_shares(rule: Split, y: Array, labelled: Array) -> Array:
     return split
 
 
-def _by_time(db: Database, rule: Split, labelled: Array) -> Array:
+def _by_time(db: Database, rule: Split, has_label: Array) -> Array:
     """Nodes of the same time stay together, so shares are met as nearly as times allow."""
     number = "TRY_CAST(time AS DOUBLE)"
     if db.one(f"SELECT count(*) FILTER (time IS NOT NULL AND {number} IS NULL) FROM node")[0]:
-        number = "epoch(TRY_CAST(time AS TIMESTAMP))"
+        number = "epoch(TRY_CAST(time AS TIMESTAMPTZ))"  # without a time zone it is UTC
     wrong = f"time IS NULL OR {number} IS NULL OR isnan({number})"
     if found := db.run(f"SELECT CAST(time AS VARCHAR) FROM node WHERE {wrong} LIMIT 1"):
         raise InputError(
             f"the time {rule.time!r} holds {found[0][0]!r}; expected numbers, dates or times "
             "everywhere"
         )
-    times = np.zeros(len(labelled))
+    times = np.zeros(len(has_label))
     for start, end, columns in db.pieces(f"{number} AS v", "node"):
         times[start:end] = np.asarray(columns["v"])
-    ordered = np.sort(times[labelled])
-    split = np.full(len(labelled), -1, np.int8)
+    ordered = np.sort(times[has_label])
+    split = np.full(len(has_label), -1, np.int8)
     for part, end in reversed(list(enumerate(_cuts(rule, len(ordered))))):
         if end:
-            split[labelled & (times <= ordered[end - 1])] = part
+            split[has_label & (times <= ordered[end - 1])] = part
     return split

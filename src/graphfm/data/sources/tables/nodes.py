@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from graphfm.data.formats.array_file import ArrayFile, write_array
-from graphfm.data.sources.tables.database import Database, check_column, literal, quoted
+from graphfm.data.sources.tables.database import (
+    EXACT,
+    FLOATS,
+    Database,
+    as_text,
+    check_column,
+    literal,
+    quoted,
+)
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
 from graphfm.errors import InputError
 
@@ -26,40 +34,64 @@ def id_type(types: Sequence[str]) -> str:
     return "BIGINT" if all(kind in INTEGERS for kind in types) else "VARCHAR"
 
 
-def node_columns(nodes: NodeTable, columns: Mapping[str, str]) -> dict[str, str]:
-    """Each column of the table `node`, with the SQL that makes it of the user's columns."""
+def id_sql(name: str, column: str, kind: str) -> str:
+    """SQL of an id in the type in which ids are compared; `column` is the type of its column."""
+    if kind == "BIGINT":
+        return f"CAST({quoted(name)} AS BIGINT)"
+    if column not in FLOATS:
+        return as_text(quoted(name), column)
+    advice = literal(f"{name} holds ids in floating point that are rounded; store them as text")
+    rounded = f"NOT isnan({quoted(name)}) AND abs({quoted(name)}) >= {EXACT}"
+    return f"CASE WHEN {rounded} THEN error({advice}) ELSE {as_text(quoted(name), column)} END"
+
+
+def named_columns(nodes: NodeTable) -> dict[str, str]:
+    """Each column of the table `node`, with the user's column that it is made of."""
     named = {"id": nodes.id, "label": nodes.label}
     if isinstance(nodes.split, Split):
         named["time"] = nodes.split.time
     else:
         named["split"] = nodes.split
     named |= {f"f{number}": name for number, name in enumerate(nodes.features)}
-    wanted = {key: name for key, name in named.items() if name is not None}
-    for name in wanted.values():
-        check_column(name, list(columns), "nodes")
-    return {
-        key: quoted(name) if key == "id" else _or_missing(name, columns[name], nodes.missing)
-        for key, name in wanted.items()
-    }
+    named |= {f"y{number}": name for number, name in enumerate(nodes.regress)}
+    return {key: name for key, name in named.items() if name is not None}
 
 
-def _or_missing(name: str, kind: str, missing: Sequence[str]) -> str:
-    if not missing or kind.endswith("]"):
+def _value_sql(name: str, kind: str, text: bool, missing: Sequence[str]) -> str:
+    """SQL of a value: as text where its text is what counts, and nothing where it is missing."""
+    if kind.endswith("]"):
         return quoted(name)
+    value = as_text(quoted(name), kind) if text else quoted(name)
+    if not missing:
+        return value
     listed = ", ".join(literal(text) for text in missing)
-    return (
-        f"CASE WHEN CAST({quoted(name)} AS VARCHAR) IN ({listed}) THEN NULL ELSE {quoted(name)} END"
-    )
+    return f"CASE WHEN {as_text(quoted(name), kind)} IN ({listed}) THEN NULL ELSE {value} END"
+
+
+def make_nodes(
+    db: Database, nodes: NodeTable, relation: str, columns: Mapping[str, str], kind: str
+) -> None:
+    """Make the table `node` of the user's columns."""
+    named = named_columns(nodes)
+    for name in named.values():
+        check_column(name, list(columns), "nodes")
+    texts = {"label", "split"}
+    encodings = nodes.features.values()
+    texts |= {f"f{number}" for number, how in enumerate(encodings) if how == "one-hot"}
+    made = {
+        key: _value_sql(name, columns[name], key in texts, nodes.missing)
+        for key, name in named.items()
+    }
+    made["id"] = id_sql(nodes.id, columns[nodes.id], kind)
+    listed = ", ".join(f"{sql} AS {key}" for key, sql in made.items())
+    db.run(f"CREATE TABLE node AS SELECT {listed} FROM {relation}")
 
 
 def read_nodes(
     db: Database, request: Request, relation: str, columns: Mapping[str, str], kind: str
 ) -> dict[str, Any]:
     """Make the table `node` of the user's nodes; return what was found."""
-    wanted = node_columns(request.nodes, columns)
-    wanted["id"] = f"CAST({wanted['id']} AS {kind})"
-    listed = ", ".join(f"{sql} AS {key}" for key, sql in wanted.items())
-    db.run(f"CREATE TABLE node AS SELECT {listed} FROM {relation}")
+    make_nodes(db, request.nodes, relation, columns, kind)
     rows, empty = db.one("SELECT count(*), count(*) FILTER (id IS NULL) FROM node")
     if empty:
         refuse(request, "missing-ids", f"{empty:,} of {rows:,} rows of the nodes have no id")
@@ -74,9 +106,7 @@ def read_nodes(
             "(SELECT min(rowid) FROM node GROUP BY id) ORDER BY rowid"
         )
         _replace(db)
-    used = {request.nodes.id, request.nodes.label, request.nodes.split, *request.nodes.features}
-    if isinstance(request.nodes.split, Split):
-        used.add(request.nodes.split.time)
+    used = named_columns(request.nodes).values()
     return {
         "node_rows": rows,
         "rows_without_id": empty,
@@ -156,4 +186,5 @@ def write_ids(db: Database, kind: str, out: Path) -> None:
 def refuse(request: Request, loss: str, problem: str) -> None:
     """Refuse to lose something, unless the request allows it."""
     if loss not in request.allow:
-        raise InputError(f"{problem}; mend the tables, or allow it with --allow {loss}")
+        allowed = "" if request.joins else f", or allow it with --allow {loss}"
+        raise InputError(f"{problem}; mend the tables{allowed}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from graphfm.data.sources.tables.table_files import is_csv
 from graphfm.errors import InputError, did_you_mean, known_name
 from graphfm.files import check_file
 
@@ -20,6 +21,8 @@ LOSSES = {
     "bad-weights": "edges whose weight is missing, zero, negative or too large are left out",
     "unlabelled": "nodes of the split without a label leave the split",
 }
+OF_EDGES = ("source", "target", "weight", "undirected", "duplicates", "delimiter")  # kept
+OF_NODES = ("id", "missing", "delimiter")
 TOP = ("edges", "nodes", "allow", "add_unknown")
 
 
@@ -40,6 +43,11 @@ class EdgeTable:
             known_name("way with duplicates", self.duplicates, DUPLICATES)
         if self.duplicates == "sum" and self.weight is None:
             raise InputError("duplicates are to be summed, but there is no weight; name its column")
+
+    @property
+    def duplicate_rule(self) -> str:
+        """What happens to edges that occur again."""
+        return self.duplicates or ("drop" if self.undirected else "keep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +83,24 @@ class NodeTable:
     id: str = "id"
     label: str | None = None
     label_separator: str | None = None  # for many labels in one text
-    classes: tuple[str, ...] | None = None  # the order of the classes
+    regress: tuple[str, ...] = ()  # columns of numbers to predict, in place of a label
+    classes: tuple[str, ...] | None = None  # the order of the classes, or names of the targets
     split: str | Split | None = None
     features: Mapping[str, str] = field(default_factory=dict)  # column to encoding
     missing: tuple[str, ...] = ()  # texts that mean a missing value
     delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.regress and self.label is not None:
+            raise InputError("a label is for classes and regress for numbers; give one of them")
+        if len(set(self.regress)) < len(self.regress):
+            raise InputError("regress names a column twice; name each once")
+        if self.regress and isinstance(self.split, Split) and self.split.stratified:
+            raise InputError("a stratified split needs classes, not regress; leave stratified out")
+        if self.regress and self.classes is not None and len(self.classes) != len(self.regress):
+            raise InputError("classes must name each column of regress, or be left out")
+        if self.label_separator is not None and self.label is None:
+            raise InputError("label_separator is given without a label; name the label's column")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +111,12 @@ class Request:
     nodes: NodeTable = NodeTable()
     allow: tuple[str, ...] = ()
     add_unknown: bool = False
+    joins: bool = False  # the nodes and edges join a graph, where nothing may be left out
 
     def __post_init__(self) -> None:
         for name in self.allow:
             known_name("loss to allow", name, LOSSES)
-        if not self.edges.files:
+        if not self.edges.files and not self.joins:
             raise InputError("no edges were given; give a file with --edges, or a TOML file")
         given = [item.name for item in fields(NodeTable) if item.name not in ("files", "id")]
         default = NodeTable()
@@ -103,6 +125,31 @@ class Request:
             raise InputError(f"{named[0]} is a matter of nodes, but no nodes were given; add them")
         if self.add_unknown and "unknown-ids" in self.allow:
             raise InputError("unknown ids are either added or left out; leave one option away")
+
+    def kept(self) -> dict[str, Any]:
+        """What `graph.json` keeps, so that further tables with the same columns can be read."""
+        tables = (("edges", self.edges, OF_EDGES), ("nodes", self.nodes, OF_NODES))
+        return {
+            name: {key: value for key in keys if (value := getattr(table, key)) is not None}
+            for name, table, keys in tables
+        }
+
+
+def joining_request(
+    kept: Mapping[str, Any], nodes: Sequence[str], edges: Sequence[str], features: Mapping[str, str]
+) -> Request:
+    """The request for new tables with the columns that `Request.kept` has kept."""
+    own = {
+        name: _checked({**_as(kept.get(name, {}), dict, name), "files": list(files)}, kind, name)
+        for name, kind, files in (("edges", EdgeTable, edges), ("nodes", NodeTable, nodes))
+    }
+    for table in own.values():  # another kind of file may follow one with a delimiter
+        if not all(is_csv(text) for text in table["files"]):
+            table.pop("delimiter", None)
+    return Request(
+        edges=EdgeTable(**own["edges"]), nodes=NodeTable(**own["nodes"], features=features),
+        joins=True,
+    )  # fmt: skip
 
 
 def read_request(path: Path) -> Request:

@@ -1,5 +1,6 @@
 """Folders of OGB, GraphSAINT and .npy files are read under any name."""
 
+import gzip
 import shutil
 
 import numpy as np
@@ -52,6 +53,26 @@ def test_features_labels_and_split_of_ogb_may_be_missing(published, tmp_path):
     (tmp_path / "g" / "raw" / "num-node-list.csv.gz").write_bytes(published.table([2_000_000_000]))
     with pytest.raises(InputError, match="nearly all would be isolated"):
         load(tmp_path / "g")
+
+
+def test_tables_of_windows_are_read(published, tmp_path):
+    example = published.example()
+    published.tables(tmp_path / "g", example)
+    for path in (tmp_path / "g").rglob("*.csv.gz"):
+        path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"\n", b"\r\n")))
+    check(load(tmp_path / "g"), example)
+
+
+def test_what_ogb_has_beside_a_graph_is_named(published, tmp_path, caplog):
+    published.tables(tmp_path / "g", published.example())
+    load(tmp_path / "g")
+    assert not caplog.text
+    (tmp_path / "g" / "raw" / "edge-feat.csv.gz").write_bytes(published.table([1]))
+    load(tmp_path / "g")
+    assert "edge-feat.csv.gz is not used" in caplog.text
+    published.write("ogb-arrays", tmp_path / "h", published.example())
+    load(tmp_path / "h")
+    assert "node_year is not used" in caplog.text
 
 
 def test_several_splits_are_refused(published, tmp_path):
@@ -110,7 +131,7 @@ def test_other_arrays_are_named(tmp_path, caplog):
 WRONG = {
     "two labels": ({"node_label_2K": np.zeros(3)}, "several files of labels"),
     "shape": ({"edge_index": np.zeros((3, 3), int)}, r"shape \[3, 3\]; expected \[2, num_edges\]"),
-    "fractions": ({"edge_index": np.zeros((2, 3))}, "the array holds float64 values"),
+    "fractions": ({"edge_index": np.zeros((2, 3))}, "float64 values; expected whole numbers"),
     "id": ({"edge_index": np.array([[0, 7], [1, 1]])}, "node id 7; expected 0 to 2"),
     "labels": ({"node_label_19": np.zeros(4)}, r"y has shape \(4,\); expected \[3\]"),
     "endless": ({"node_label_19": np.array([0, 1, np.inf])}, "y holds infinite values"),

@@ -35,8 +35,9 @@ def _small_pieces(monkeypatch):
 @pytest.mark.parametrize("name", ["g.txt", "g.tsv", "g.edges", "g.edgelist", "g.txt.gz", "G.TXT"])
 @pytest.mark.parametrize(
     "text",
-    ["0 1\n1 2\n", "# Nodes: 3\n0\t1\n\n1\t2", "% x\n0,1\r\n1,2\r\n", "// x\n  0   1\n1 2  \n\n"],
-)
+    ["0 1\n1 2\n", "# Nodes: 3\n0\t1\n\n1\t2", "% x\n0,1\r\n1,2\r\n", "// x\n  0   1\n1 2  \n\n",
+     "\xef\xbb\xbf0 1\n1 2\n"],
+)  # fmt: skip
 def test_a_list_of_edges_is_read(tmp_path, name, text):
     graph = load(write(tmp_path / name, text))
     assert edges_of(graph) == [(0, 1, None), (1, 2, None)]
@@ -44,8 +45,8 @@ def test_a_list_of_edges_is_read(tmp_path, name, text):
 
 
 def test_ids_that_are_not_numbered_from_zero_become_names(tmp_path):
-    graph = load(write(tmp_path / "g.txt", f"7 5\n{2**53} 7\n"))
-    assert graph.node_names == ("5", "7", str(2**53))
+    graph = load(write(tmp_path / "g.txt", f"7 5\n{2**53 - 1} 7\n"))
+    assert graph.node_names == ("5", "7", str(2**53 - 1))
     assert edges_of(graph) == [(1, 0, None), (2, 1, None)]
 
 
@@ -75,6 +76,11 @@ def test_what_scipy_writes_is_read(tmp_path_factory, n, seed, field, symmetry):
     assert graph.num_nodes == n
 
 
+def test_a_mark_of_the_byte_order_is_skipped(tmp_path):
+    text = "\xef\xbb\xbf%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"
+    assert edges_of(load(write(tmp_path / "g.mtx.gz", text))) == [(0, 1, None)]
+
+
 # METIS
 
 
@@ -101,22 +107,30 @@ MM = "%%MatrixMarket matrix coordinate"
 WRONG = {
     "no.txt": (None, "no.txt: no such file"),
     "empty.txt": ("", "it has no edges"),
-    "words.txt": ("source target\n0 1\n", "it holds b's'; expected numbers"),
+    "words.txt": ("source target\n0 1\n", "it holds 's', which is no part of a number"),
     "four.txt": ("0 1 2 3\n", "a line has 4 numbers; expected source, target"),
     "ragged.txt": ("0 1\n1\n", "a line has 1 numbers; expected 2"),
     "negative.txt": ("0 -1\n", "it holds node id -1; expected whole numbers 0"),
     "fraction.txt": ("0 1.5\n", "it holds node id 1.5"),
+    "rounded.txt": (f"0 {2**53}\n1 {2**53 + 1}\n", "node id 9007199254740992; .*graphfm import"),
+    "commas.txt": ("0,1\n1,,2\n", "a number is missing beside a comma"),
+    "first.txt": ("0,1\n ,2\n", "a number is missing beside a comma"),
+    "last.txt": ("0,1,\n1,2,5\n", "a number is missing beside a comma"),
     "huge.txt": ("0 1e300\n", r"it holds node id 1.*e\+300"),
     "endless.txt": ("0 1e400\n", "it holds node id inf"),
     "glued.txt": ("0 1-2\n", "not a number"),
     "signs.txt": ("0 --1\n", "not a number"),
-    "nul.txt": ("0 1\x00\n", r"it holds b'\\x00'"),
-    "weight.txt": ("0 1 -3\n", "edge_weight holds values that are not positive"),
+    "nul.txt": ("0 1\x00\n", r"it holds '\\x00'"),
+    "weight.txt": ("0 1 -3\n", "edge_weight holds -3; expected positive"),
     "cut.txt.gz": (b"\x1f\x8b\x08\x00", "damaged"),
     "head.mtx": ("3 3 1\n1 1\n", "does not begin with %%MatrixMarket"),
     "array.mtx": ("%%MatrixMarket matrix array real general\n1 1\n1\n", "holds a matrix array"),
-    "complex.mtx": (f"{MM} complex general\n1 1 1\n1 1 1 1\n", "the matrix is complex general"),
-    "skew.mtx": (f"{MM} real skew-symmetric\n1 1 0\n", "the matrix is real skew-symmetric"),
+    "complex.mtx": (
+        f"{MM} complex general\n1 1 1\n1 1 1 1\n",
+        "header has complex general after coord",
+    ),
+    "skew.mtx": (f"{MM} real skew-symmetric\n1 1 0\n", "has real skew-symmetric after coord"),
+    "short.mtx": (f"{MM}\n1 1 0\n", "has nothing after coordinate; expected pattern or "),
     "bare.mtx": (f"{MM} pattern general\n", "ends before its first line of numbers"),
     "wide.mtx": (f"{MM} pattern general\n2 3 0\n", "the matrix is 2 x 3; expected a square one"),
     "few.mtx": (f"{MM} pattern general\n2 2 2\n1 1\n", "it has 1 entries; expected 2"),
@@ -124,8 +138,9 @@ WRONG = {
     "many.mtx": (f"{MM} pattern general\n2147483647 2147483647 1\n1 1\n", "nearly all would be is"),
     "more.mtx": (f"{MM} pattern general\n9999999999 9999999999 1\n1 1\n", "declares 9,999,999,999"),
     "edges.mtx": (f"{MM} pattern general\n2 2 999999999999999\n1 1\n", "takes more memory than"),
-    "size.mtx": (f"{MM} pattern general\n2 2\n", "its header is '2 2'; expected 3 to 3"),
+    "size.mtx": (f"{MM} pattern general\n2 2\n", "its header is '2 2'; expected 3 whole"),
     "none.graph": ("", "ends before its first line"),
+    "zero.graph": ("0 0\n", "its header declares no nodes"),
     "lines.graph": ("3 1\n2\n1\n", "it has 2 lines of nodes; expected 3"),
     "extra.graph": ("1 0\n\n1\n", "it has 2 lines of nodes; expected 1"),
     "huge.graph": ("999999999999 1\n2\n1\n", "it has 2 lines of nodes; expected 999,999,999,999"),

@@ -1,17 +1,14 @@
 """Tables that want to do harm, imports that are killed, and what DuckDB may open."""
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
 
 from graphfm import InputError, load
+from graphfm.data.sources.folder_writer import building
 from graphfm.data.sources.tables.database import Database
-from graphfm.data.sources.tables.importer import building, import_tables
+from graphfm.data.sources.tables.importer import import_tables
 from graphfm.data.sources.tables.request import EdgeTable, NodeTable, Request
 from tests.unit.data.sources.tables.writing import (
     MEMORY,
@@ -92,28 +89,3 @@ def test_what_a_killed_import_left_is_removed_by_the_next(tmp_path):
         building(tmp_path / "other"),
     ):
         pass
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_import_leaves_nothing_half_made(tmp_path, number):
-    count = 300_000
-    lines = "".join(f"{n * 7919 % count},{n}\n" for n in range(count))
-    (tmp_path / "e.csv").write_text("source,target\n" + lines)
-    arguments = ["import", str(tmp_path / "e.csv"), "--out", str(tmp_path / "graph"), "-q"]
-    program = f"import sys; sys.argv[1:] = {arguments}; from graphfm.cli import entry; entry()"
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / ".graph.unfinished/scratch/tables.db").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.kill(process.pid, number)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == (-9 if number == signal.SIGKILL else 143), said
-    assert not (tmp_path / "graph").exists()
-    if number == signal.SIGTERM:
-        assert not (tmp_path / ".graph.unfinished").exists()
-        assert said.decode().count("\n") == 1
-    request = Request(edges=EdgeTable(files=(str(tmp_path / "e.csv"),)))
-    report = import_tables(request, tmp_path / "graph", memory=MEMORY)
-    assert (report["nodes"], report["edges"]) == (count, count)
-    assert {path.name for path in tmp_path.iterdir()} == {"e.csv", "graph"}

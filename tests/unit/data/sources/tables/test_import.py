@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from graphfm import Graph, InputError, load
 from graphfm.data.graph.summary import _edges, _known_edges
+from graphfm.data.sources.folder_writer import import_graph
 from graphfm.data.sources.tables.export import export_tables
-from graphfm.data.sources.tables.importer import import_graph, import_tables
+from graphfm.data.sources.tables.importer import import_tables
 from graphfm.data.sources.tables.request import EdgeTable, NodeTable, Request, read_request
 from tests.unit.data.sources.tables.writing import (
     MEMORY,

@@ -1,56 +1,18 @@
 """Many edges between many ids: counts and a checksum are right, within the memory that is given."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
+import torch
 
 from graphfm import load
+from graphfm.runs.memory_plan import foresee
+from graphfm.runs.run import Run
+from tests.unit.data.sources.tables.many import edges, script
 
-AT_ONCE = 1 << 21
-PRIME = (1 << 31) - 1
-PEAK = """
-import sys
-sys.argv[1:] = {arguments}
-from graphfm.cli import main
-try:
-    main()
-except SystemExit as end:
-    assert end.code == 0
-print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
-"""
-
-
-def ends(first: int, last: int, num_nodes: int):
-    """Sources and targets of some edges; both depend on the whole number of the edge."""
-    number = np.arange(first, last, dtype=np.int64)
-    return number * 48271 % PRIME % num_nodes, number * 16807 % PRIME % num_nodes
-
-
-def write(folder: Path, num_nodes: int, num_edges: int) -> None:
-    """Ids are texts; the table of nodes has them backwards."""
-    db = duckdb.connect(str(folder / "made.db"), config={"memory_limit": "1GB", "threads": 2})
-    text = "'user-' || lpad(({})::VARCHAR, 14, '0')"
-    last = text.format(f"{num_nodes - 1} - i")
-    db.execute(
-        f"COPY (SELECT {last} AS id, (i % 3)::VARCHAR AS label FROM range({num_nodes}) t(i)) "
-        f"TO '{folder}/nodes.parquet'"
-    )
-    source, target = (
-        text.format(f"i * {factor} % {PRIME} % {num_nodes}") for factor in (48271, 16807)
-    )
-    half = num_edges // 2
-    for part, (first, end) in enumerate([(0, half), (half, num_edges)]):
-        db.execute(
-            f"COPY (SELECT {source} AS a, {target} AS b FROM range({first}, {end}) t(i)) "
-            f"TO '{folder}/edges{part}.parquet'"
-        )
-    db.close()
-    (folder / "made.db").unlink()
+TINY = "synthetic:small:0.01"
 
 
 def checksum(sources, targets) -> int:
@@ -68,25 +30,22 @@ def checksum(sources, targets) -> int:
     ],
 )
 def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
-    write(tmp_path, num_nodes, num_edges)
+    script.write_tables(tmp_path, num_nodes, num_edges)
     out = tmp_path / "graph"
-    arguments = [
-        "import", "--edges", f"{tmp_path}/edges*.parquet", "--source", "a", "--target", "b",
-        "--nodes", f"{tmp_path}/nodes.parquet", "--label", "label", "--shares", "0.5,0.2",
-        "--feature", "label=one-hot", "--out", str(out), "--memory", memory, "--json", "-q",
-    ]  # fmt: skip
-    program = PEAK.format(arguments=arguments)
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    report, peak = ended.stdout.splitlines()
-    assert int(peak) * 1024 < most
-    found = json.loads(report)
+    ended = script.measure(script.COMMAND, *script.import_command(tmp_path, out, memory))
+    assert ended.resident < most
+    found = json.loads(ended.output)
     assert (found["edge_rows"], found["edges"], found["nodes"]) == (num_edges, num_edges, num_nodes)
+    compare_with_arithmetic(out, found)
+    needs_what_is_planned(out)
+
+
+def compare_with_arithmetic(out: Path, found: dict) -> None:
+    """Every degree, a checksum of all edges, ids and labels, computed without the tables."""
     graph = load(out)
+    num_nodes, num_edges = graph.num_nodes, graph.num_edges
     degree, expected, loops = np.zeros(num_nodes, np.int64), 0, 0
-    for first in range(0, num_edges, AT_ONCE):
-        pair = ends(first, min(first + AT_ONCE, num_edges), num_nodes)
-        sources, targets = (num_nodes - 1 - end for end in pair)
+    for sources, targets in edges(num_nodes, num_edges):
         degree += np.bincount(targets, minlength=num_nodes)
         expected += checksum(sources, targets)
         loops += int((sources == targets).sum())
@@ -101,3 +60,20 @@ def test_counts_and_memory(tmp_path, num_edges, num_nodes, memory, most):
     assert got == expected
     assert graph.node_names[0] == f"user-{num_nodes - 1:014d}"
     assert graph.y[:3].tolist() == [0, 1, 2]
+
+
+def needs_what_is_planned(out: Path) -> None:
+    """Up to its first step a training takes at most 1.5 times the memory of its plan.
+
+    What it takes on a graph of a few nodes is that of Python and torch.
+    """
+    itself, taken = (
+        script.measure(
+            script.FIRST_STEP, "train", "-q", "--out", str(out.parent / f"run{number}"),
+            *script.as_options(script.train_settings(graph, hidden=32)),
+        ).resident
+        for number, graph in enumerate((TINY, out))
+    )  # fmt: skip
+    plan = foresee(Run.make(**script.train_settings(out, hidden=32)), torch.device("cpu"))
+    planned = script.until_first_step(plan)
+    assert 0.5 * planned < taken - itself < 1.5 * planned

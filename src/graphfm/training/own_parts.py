@@ -1,0 +1,63 @@
+"""Parts of a training that the user writes: a loss, an optimizer, a learning-rate schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphfm.errors import InputError
+
+OwnLoss = Callable[[Tensor, Tensor], Tensor]  # outputs and labels of rows -> a loss for each row
+OwnOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+OwnSchedule = Callable[[int], float]  # epoch, counted from 0 -> factor of the learning rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnParts:
+    """What replaces the setting of the same name; None leaves it to the setting."""
+
+    loss: OwnLoss | None = None
+    optimizer: OwnOptimizer | None = None
+    schedule: OwnSchedule | None = None
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> OwnParts:
+        """Take the functions out of a run's options; names of settings stay there."""
+        names = [item.name for item in fields(cls)]
+        return cls(**{name: options.pop(name) for name in names if callable(options.get(name))})
+
+    def given(self) -> dict[str, Callable[..., Any]]:
+        """The parts that there are, by name."""
+        found = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: part for name, part in found.items() if part is not None}
+
+    def require(self, recorded: Mapping[str, str]) -> None:
+        """Refuse to continue a run without the parts that it was made with, or with others."""
+        given = self.given()
+        for name, place in recorded.items():
+            if name not in given:
+                raise InputError(
+                    f"the run was made with your own {name}, {place}; give it again, in "
+                    f"Python: resume(path, {name}=...)"
+                )
+        if more := given.keys() - recorded.keys():
+            raise InputError(f"the run was made without your own {min(more)}; leave it out")
+
+
+def make_own_optimizer(make: OwnOptimizer, network: nn.Module) -> torch.optim.Optimizer:
+    """Call the user's function, and check what it returns."""
+    parameters = [one for one in network.parameters() if one.requires_grad]
+    made = make(parameters)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise InputError(
+            f"optimizer returned a {type(made).__name__}; expected a torch.optim.Optimizer"
+        )
+    known = {id(one) for one in parameters}
+    held = [one for group in made.param_groups for one in group["params"]]
+    if not all(id(one) in known for one in held):
+        raise InputError("optimizer holds other parameters than those that it was given")
+    return made

@@ -1,0 +1,200 @@
+"""A loss, an optimizer and a schedule of the user's own, gradients of several steps, callbacks."""
+
+import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
+
+import graphfm
+from graphfm import Callback, InputError
+from graphfm.api import start
+from graphfm.checkpointing.errors import TrainingStopped
+from graphfm.runs.run import Run, build
+from tests.reliability.runs import StopAfter, differences
+
+SMALL = {"hidden": 8, "epochs": 4, "eval_every": 1, "lr": 0.01}
+
+
+@pytest.fixture(autouse=True)
+def _no_picture(monkeypatch):
+    """Pictures take longer than these trainings."""
+    monkeypatch.setattr("graphfm.runs.curves.draw_curves", lambda *given: given[2].touch())
+
+
+def plain(outputs, y):
+    return cross_entropy(outputs, y, reduction="none")
+
+
+def rmsprop(parameters):
+    return torch.optim.RMSprop(parameters, lr=0.01, momentum=0.5)
+
+
+def falling(epoch):
+    return 1 / (1 + epoch)
+
+
+def weights(result):
+    return list(result.model.backbone.parameters())
+
+
+@pytest.mark.parametrize("method", ["full", "graphfm-ib", "gas", "graphsaint", "mvs-gcn"])
+def test_plain_cross_entropy_as_ones_own_loss_changes_nothing(make_graph, method):
+    graph = make_graph()
+    usual, own = (
+        graphfm.train(graph, method=method, **SMALL, **more) for more in ({}, {"loss": plain})
+    )
+    for p, q in zip(weights(usual), weights(own), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_class_weights_join_ones_own_loss(make_graph):
+    graph, balanced = make_graph(), {"class_weights": ("balanced",)}
+    usual, own = (
+        graphfm.train(graph, **SMALL, **balanced, **more) for more in ({}, {"loss": plain})
+    )
+    for p, q in zip(weights(usual), weights(own), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_without_a_label_do_not_reach_ones_own_loss(make_graph):
+    graph = make_graph()
+    y = graph.y.clone()
+    y[5::7] = -1
+    gaps = graphfm.Graph.from_edges(
+        graph.edge_index, graph.x, y, num_classes=4,
+        train_mask=graph.train_mask & (y >= 0), val_mask=graph.val_mask & (y >= 0),
+    )  # fmt: skip
+    seen = []
+
+    def watched(outputs, y):
+        seen.append(int(y.min()))
+        return plain(outputs, y)
+
+    graphfm.train(gaps, loss=watched, **SMALL)
+    assert set(seen) == {0}
+
+
+def test_ones_own_loss_of_labels_and_of_a_regression(make_graph):
+    def of_labels(outputs, y):
+        losses = binary_cross_entropy_with_logits(outputs, y.float(), reduction="none")
+        return losses.mean(dim=1)
+
+    labels = make_graph(multi_label=True)
+    usual, own = (graphfm.train(labels, **SMALL, **m) for m in ({}, {"loss": of_labels}))
+    assert usual.score.val == own.score.val
+
+    def on_the_scale_of_the_targets(outputs, y):
+        assert outputs.mean() > 500
+        return mse_loss(outputs.squeeze(1), y, reduction="none") / 100
+
+    amounts = graphfm.Graph.from_edges(
+        labels.edge_index, labels.x, 1000 + 50 * labels.x[:, 0],
+        train_mask=labels.train_mask, val_mask=labels.val_mask,
+    )  # fmt: skip
+    score = graphfm.train(amounts, loss=on_the_scale_of_the_targets, **SMALL).score
+    assert score.metric == "r2"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"loss": cross_entropy}, "the loss returned shape .* for 60 rows; expected .* each row"),
+        ({"optimizer": lambda parameters: None}, "optimizer returned a NoneType; expected a torch"),
+        (
+            {"optimizer": lambda given: torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1.0)},
+            "optimizer holds other parameters",
+        ),
+        ({"accumulate": 0}, "accumulate is 0; expected 1 or more"),
+    ],
+)
+def test_what_is_not_a_part_is_refused(make_graph, wrong, message):
+    with pytest.raises(InputError, match=message):
+        graphfm.train(make_graph(), **SMALL, **wrong)
+
+
+def test_ones_own_schedule_sets_the_rate(make_graph):
+    class Rates(Callback):
+        found: list[float] = []  # noqa: RUF012
+
+        def on_epoch(self, record, best):
+            self.found.append(record.lr)
+
+    graphfm.train(make_graph(), schedule=falling, callbacks=[Rates()], **SMALL)
+    assert Rates.found == pytest.approx([0.01, 0.005, 0.01 / 3, 0.0025])
+
+
+@pytest.mark.parametrize("every", [2, 3, 100])
+def test_gathered_steps_are_one_step_on_all_their_nodes(make_graph, every):
+    """With all neighbours, `every` batches of 5 nodes have the gradient of one large batch."""
+    graph, all_of_them = make_graph(), {"method": "graphsage", "fanout": (100,), "dropout": 0.0}
+    settings = {**SMALL, **all_of_them, "optimizer": "sgd", "lr": 0.5, "clip": 0.2}
+    small = graphfm.train(graph, batch_size=5, accumulate=every, **settings)
+    large = graphfm.train(graph, batch_size=min(5 * every, 20), **settings)
+    for p, q in zip(weights(small), weights(large), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_rest_while_gradients_are_gathered(make_graph):
+    run = Run.make(method="graphsage", batch_size=5, accumulate=3, **SMALL)
+    trainer = build(run, make_graph())
+    batches = iter(trainer.method.sampler.epoch(trainer.rng))
+    before = [p.detach().clone() for p in trainer.backbone.parameters()]
+    for number in range(1, 4):
+        trainer.step(next(batches))
+        same = [torch.equal(p, q) for p, q in zip(before, trainer.backbone.parameters())]  # noqa: B905
+        assert all(same) == (number < 3)
+
+
+@pytest.mark.parametrize("method", ["graphfm-ib", "gas"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"optimizer": rmsprop, "schedule": falling, "loss": plain},
+        {"accumulate": 3},
+        {"accumulate": 2, "optimizer": rmsprop},
+    ],
+)
+def test_stopped_anywhere_it_ends_the_same(make_graph, tmp_path, method, parts):
+    graph = make_graph()
+    small = {"batch_size": 7} if method == "graphfm-ib" else {"parts": 6, "parts_per_batch": 1}
+    run = Run.make(dataset="in-memory", method=method, **small, **SMALL, **parts)
+    whole = start(run, graph, out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, graph, out=tmp_path / "cut", stop_signal=StopAfter(8))
+    own = {name: part for name, part in parts.items() if callable(part)}
+    if own:
+        name = min(own)
+        with pytest.raises(InputError, match=f"your own {name}, .*:{own[name].__name__}; give it"):
+            graphfm.resume(tmp_path / "cut", graph, **{k: v for k, v in own.items() if k != name})
+    else:
+        with pytest.raises(InputError, match="made without your own loss; leave it out"):
+            graphfm.resume(tmp_path / "cut", graph, loss=plain)
+    graphfm.resume(tmp_path / "cut", graph, **own)
+    assert differences(tmp_path / "whole", tmp_path / "cut") == []
+    assert whole.score.epochs == 4
+
+
+def test_callbacks_are_told_of_begin_and_end_and_may_stop(make_graph):
+    told = []
+
+    class Told(Callback):
+        def on_begin(self, records):
+            told.append(len(records))
+
+        def on_epoch(self, record, best):
+            told.append(record.val)
+            return record.epoch == 2
+
+        def on_end(self, score):
+            told.append(score.epochs)
+
+    result = graphfm.train(make_graph(), callbacks=[Told()], **{**SMALL, "epochs": 9})
+    assert (told[0], told[-1], len(told), result.score.epochs) == (0, 2, 4, 2)
+
+
+def test_a_training_is_not_stopped_before_its_first_evaluation(make_graph):
+    class AtOnce(Callback):
+        def on_epoch(self, record, best):
+            return True
+
+    settings = {**SMALL, "epochs": 9, "eval_every": 3}
+    assert graphfm.train(make_graph(), callbacks=[AtOnce()], **settings).score.epochs == 3
