@@ -81,3 +81,17 @@ def test_a_norm_of_features_learns_from_the_part_alone():
     trainer.learn(given)
     rows = graph.x[given.batch.target_ids]
     assert torch.allclose(net.norm.running_mean, 0.1 * rows.mean(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["graphsage", "gas"])
+def test_a_norm_of_messages_learns_from_every_edge(method):
+    graph, net = make_graph(plain=True), pyg.EdgeCNN(IN, HIDDEN, 2, OUT, norm="batch_norm")
+    options = PARTS if method == "gas" else {"fanout": (90,), "batch_size": 3}
+    trainer = trainer_of(wrapped(net, graph), graph, method, STILL, **options)
+    given = trainer.draw(next(iter(trainer.method.sampler.epoch(trainer.rng))))
+    edges, first = given.batch.blocks[0].edges, net.convs[0].nn
+    source, target = (graph.x[given.batch.input_ids][end.long()] for end in (edges.col, edges.row))
+    with torch.no_grad():
+        rows = first.lins[0](torch.cat([target, source - target], 1))
+    trainer.learn(given)
+    assert torch.allclose(first.norms[0].module.running_mean, 0.1 * rows.mean(0), atol=1e-5)

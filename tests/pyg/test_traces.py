@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import degree
 
@@ -20,6 +21,9 @@ from tests.pyg.zoo import HIDDEN, IN, OUT, ZOO
 
 PICKED = {"fanout": (2,), "batch_size": 24, "exact_first_hop": False}
 PARTS = {"parts": 6, "parts_per_batch": 2, "exact_first_hop": False}
+
+
+FUNCTIONS = {"gcn_norm": gcn_norm, "degree": degree, "checkpoint": checkpoint}
 
 
 def shape_of(net):
@@ -39,10 +43,10 @@ def shape_of(net):
     places = [
         (place, name)
         for place, module in sorted(sys.modules.items())
-        for name, original in (("gcn_norm", gcn_norm), ("degree", degree))
+        for name, original in FUNCTIONS.items()
         if getattr(module, "__dict__", {}).get(name) is original
     ]
-    return found | {"PyG's functions": places}
+    return found | {"functions": places}
 
 
 @pytest.mark.parametrize("name", ZOO)

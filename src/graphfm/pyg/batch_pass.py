@@ -169,9 +169,10 @@ class BatchPass(Watcher):
 
     def before_norm(self, place: Place, norm: _BatchNorm, rows: Tensor) -> Tensor | None:
         """Let a batch norm learn from the rows that the batch computes, and from no others."""
-        if not norm.training or norm.running_mean is None:
+        depth = self.findings.norms.get(place)
+        if depth is None or not norm.training or norm.running_mean is None:
             return None
-        real = self._real_rows(self.findings.norms.get(place, 0))
+        real = self._real_rows(depth)
         if real >= rows.size(0):
             return None
         self.rest[place] = rows[real:]

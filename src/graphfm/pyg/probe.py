@@ -30,7 +30,7 @@ class Findings:
 
     cuts: tuple[Cut, ...]  # propagations by depth, then in the order of the calls
     calls: Mapping[Place, Call]
-    norms: Mapping[Place, int]  # depth of the rows of each batch norm
+    norms: Mapping[Place, int]  # depth of the rows of each batch norm of nodes
     num_hops: int  # how far away the nodes are that an output depends on
     out_width: int
     noisy: bool  # training drops values at random
@@ -64,7 +64,8 @@ class Probe:
             problems.append("its outputs are random in evaluation, too")
         num_hops = depths(out, marked, "the output", problems)
         for place, rows in before.normed.items():
-            depths.norms[place] = depths(rows, after.normed[place], place.name, problems)
+            if rows.size(0) == size:  # others are of edges
+                depths.norms[place] = depths(rows, after.normed[place], place.name, problems)
         for place in before.repeated:
             problems.append(f"{place.name} aggregates several times in one hop (decomposed_layers)")
         for place, rows in before.aggregates.items():

@@ -1,11 +1,13 @@
 """Degrees of the whole graph for convolutions that see only a part of it.
 
 `gcn_norm` and `degree` of PyG count the edges they are given. While a batch is processed, both are
-replaced, wherever a module has imported them, by versions that look the degrees up.
+replaced, wherever a module has imported them, by versions that look the degrees up. So is torch's
+`checkpoint`, which would compute convolutions again when the batch is gone.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
 from torch_geometric.nn.conv.gcn_conv import gcn_norm as pyg_gcn_norm
 from torch_geometric.utils import add_remaining_self_loops
 from torch_geometric.utils import degree as pyg_degree
@@ -42,11 +45,15 @@ class WholeDegrees:
         ]
 
     def _replacements(self) -> list[tuple[str, Any, Callable[..., Any]]]:
-        return [("gcn_norm", pyg_gcn_norm, self.gcn_norm), ("degree", pyg_degree, self.degree)]
+        return [
+            ("gcn_norm", pyg_gcn_norm, self.gcn_norm),
+            ("degree", pyg_degree, self.degree),
+            ("checkpoint", torch_checkpoint, _at_once),
+        ]
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Replace both functions inside the block."""
+        """Replace the functions inside the block."""
         before = [(module, name, getattr(module, name)) for module, name, _ in self.places]
         try:
             for module, name, ours in self.places:
@@ -158,3 +165,9 @@ class WholeDegrees:
             root = total.pow(-0.5)
             self.norms[key] = root.masked_fill(root == float("inf"), 0.0), loops
         return self.norms[key]
+
+
+def _at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """`checkpoint` that keeps what it computes."""
+    own = inspect.signature(torch_checkpoint).parameters
+    return function(*args, **{name: value for name, value in options.items() if name not in own})
