@@ -59,7 +59,7 @@ class Result:
             "dataset": self.run.dataset,
             "method": self.run.method,
             "backbone": self.run.backbone,
-            "layers": self.model.backbone.num_blocks,
+            "layers": self.run.backbone_settings.get("layers"),  # None: a model of one's own
             "seed": self.run.training.seed,
             **asdict(self.score),
             "out": None if self.out is None else str(self.out),
@@ -100,6 +100,7 @@ def train(
             f"cannot train on a {type(graph).__name__}; expected a Graph (Graph.from_pyg takes a "
             "PyG Data), the name of a dataset, a file or a folder"
         )
+    OwnParts.taken_from(dict(options)).refuse_unread(options)
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     network = given_network(backbone, model, model_options, call)
     what: dict[str, Any] = {"method": method, "backbone": network, "device": device}
@@ -140,12 +141,12 @@ def resume(
     parts = OwnParts(loss=loss, optimizer=optimizer, schedule=schedule)
     run, config = read_config(path, method=method, backbone=backbone, own_parts=parts)
     run.require("method", "backbone")
-    parts.require(config["run"].get("own_parts", {}))
     with RunFolder.reopen(path, run, config) as folder:
         score = read_score(path)
         if score is not None:
             _, trained, _ = read_run(path, backbone=backbone)
             return Result(run=run, score=score, model=trained, out=path)
+        parts.require(config["run"].get("own_parts", {}), run.to_json().get("own_parts", {}))
         graph = same_graph(run, config, graph)
         if folder.checkpoints.is_empty:  # damaged ones are reported when they are read
             log.warning(

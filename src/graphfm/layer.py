@@ -22,7 +22,7 @@ class GraphLayer(nn.Module, ABC):
     joins: ClassVar[bool] = False
     reads_features: bool = False  # its input rows are raw features, which never change
     can_repeat: bool = True  # `aggregate` may be called again, with other rows
-    can_update: ClassVar[bool] = True  # `update` may be called apart from a pass
+    updates: ClassVar[bool] = True  # False if only the network itself can turn aggregates into rows
 
     def __init__(
         self,

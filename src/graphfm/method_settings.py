@@ -105,10 +105,13 @@ SaintSubgraph = Annotated[
     Setting("What is drawn to make a subgraph: nodes, edges or walks."),
 ]
 SaintBudget = Annotated[int, Setting("Nodes, edges or walks drawn for a subgraph.")]
-WalkLength = Annotated[int, Setting("Steps of a random walk.")]
+WalkLength = Annotated[int, Setting("Steps of a random walk.", rare=True)]
 Coverage = Annotated[
-    int, Setting("Passes over the graph before training, to estimate sampling probabilities.")
+    int,
+    Setting(
+        "Passes over the graph before training, to estimate sampling probabilities.", rare=True
+    ),
 ]
 ShadowSubgraph = Annotated[Literal["khop", "pagerank"], Setting("What a subgraph consists of.")]
-ShadowDepth = Annotated[int, Setting("khop: steps from the target.")]
+ShadowDepth = Annotated[int, Setting("khop: steps from the target.", rare=True)]
 ShadowBudget = Annotated[int, Setting("pagerank: nodes of a subgraph.")]

@@ -2,11 +2,15 @@
 
 import pytest
 import torch
+import torch_geometric.nn as pyg
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from graphfm.training.settings import Training
-from tests.pyg.harness import fresh, trainer_of
+from tests.pyg.graphs import make_graph
+from tests.pyg.harness import fresh, trainer_of, wrapped
 from tests.pyg.test_exact import UNKNOWN_WEIGHTS
-from tests.pyg.zoo import ZOO
+from tests.pyg.zoo import HIDDEN, IN, OUT, ZOO
 
 NEIGHBORS = {"fanout": (2,), "batch_size": 24}
 PARTS = {"parts": 6, "parts_per_batch": 2, "exact_first_hop": False}
@@ -45,3 +49,32 @@ def test_with_beta_1_graphfm_ib_is_graphsage(name):
 @local
 def test_with_beta_0_graphfm_ob_is_gas(name):
     assert_same_bits(name, ("gas", PARTS), ("graphfm-ob", PARTS | {"beta": (0.0,)}))
+
+
+class Recomputing(nn.Module):
+    """PyG's own way to save memory, and torch's: convolutions run again in the backward pass."""
+
+    def __init__(self, again):
+        super().__init__()
+        self.again, self.encode = again, nn.Linear(IN, HIDDEN)
+        conv, norm = pyg.GENConv(HIDDEN, HIDDEN, aggr="add"), nn.LayerNorm(HIDDEN)
+        self.deep = pyg.DeepGCNLayer(conv, norm, nn.ReLU(), dropout=0.0, ckpt_grad=again)
+        self.last = pyg.GCNConv(HIDDEN, OUT)
+
+    def forward(self, x, edge_index):
+        x = self.deep(self.encode(x), edge_index)
+        if self.again:
+            return checkpoint(self.last, x, edge_index=edge_index, use_reentrant=False)
+        return self.last(x, edge_index)
+
+
+@pytest.mark.parametrize(("method", "options"), [("graphsage", NEIGHBORS), ("gas", PARTS)])
+def test_convolutions_that_are_recomputed_have_the_same_gradients(method, options):
+    graph, found = make_graph(), []
+    for again in (False, True):
+        torch.manual_seed(0)
+        net = Recomputing(again)
+        trainer = trainer_of(wrapped(net, graph), graph, method, **options)
+        trainer.step(next(iter(trainer.method.sampler.epoch(trainer.rng))))
+        found.append([p.grad for p in net.parameters()])
+    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))

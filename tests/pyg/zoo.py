@@ -8,7 +8,7 @@ import torch
 import torch_geometric.nn as pyg
 from torch import nn
 
-from tests.pyg import published, users
+from tests.pyg import habits, published, users
 
 IN, HIDDEN, OUT, ATTRIBUTES, TYPES = 6, 8, 3, 4, 3
 WEIGHT, ATTR, TYPE = ("edge_weight",), ("edge_attr",), ("edge_type",)
@@ -216,18 +216,18 @@ OWN = {
     "pyg.Sequential": Model(lambda: users.sequence(IN, HIDDEN, OUT)),
     "lazy": Model(lambda: users.lazy(HIDDEN, OUT)),
     "takes data": own(users.TakesData),
-    "edge encoder": own(users.EdgeEncoder, *ATTR, edge_width=ATTRIBUTES),
-    "edge weights of attributes": own(users.EdgeGate, *ATTR, edge_width=ATTRIBUTES),
+    "edge encoder": own(habits.EdgeEncoder, *ATTR, edge_width=ATTRIBUTES),
+    "edge weights of attributes": own(habits.EdgeGate, *ATTR, edge_width=ATTRIBUTES),
     "types and attributes": own(
-        users.TypesAndAttributes, *TYPE, *ATTR, types=TYPES, edge_width=ATTRIBUTES
+        habits.TypesAndAttributes, *TYPE, *ATTR, types=TYPES, edge_width=ATTRIBUTES
     ),
-    "weights and loop": own(users.WeightedLoop, *WEIGHT),
-    "input batch norm": own(users.InputNorm),
-    "functional dropout": own(users.FunctionalDropout),
+    "weights and loop": own(habits.WeightedLoop, *WEIGHT),
+    "input batch norm": own(habits.InputNorm),
+    "functional dropout": own(habits.FunctionalDropout),
     "modules in modules": own(users.Nested),
-    "shared batch norm": own(users.SharedNorm),
-    "group norm": own(users.Normed, norm=lambda width: pyg.DiffGroupNorm(width, 2)),
-    "message norm": own(users.MessageNormed),
+    "shared batch norm": own(habits.SharedNorm),
+    "group norm": own(habits.Normed, norm=lambda width: pyg.DiffGroupNorm(width, 2)),
+    "message norm": own(habits.MessageNormed),
     "GCNII": own(published.GCNII),
     "JK-Net": own(published.JKNet),
     "APPNP": own(published.PersonalizedPages),

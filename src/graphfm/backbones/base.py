@@ -73,6 +73,11 @@ Init = Annotated[
     ),
 ]
 T = TypeVar("T")  # rows, or a function that reads them
+Tell = Callable[[str, int, int], None]  # reports progress: what, how much is done, of how much
+
+
+def tell_nobody(what: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 class Backbone(nn.Module):
@@ -187,7 +192,9 @@ class Backbone(nn.Module):
         out: Tensor = self.decode(self.joined(rows) if self.joins_layers else rows[0])
         return out
 
-    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+    def infer(
+        self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int, tell: Tell
+    ) -> Tensor:
         """Exact outputs of all nodes, or the rows that a later layer reads, in its own way."""
         raise AssertionError(f"{type(self).__name__} is computed layer by layer")
 

@@ -67,13 +67,27 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
     found = dict(trainer.state_dict()) | _of_parts(trainer)
     for number, kept in trainer.optimizer.state_dict()["state"].items():
         for key, value in kept.items():
-            if not isinstance(value, Tensor):
-                raise InputError(
-                    f"the optimizer keeps {key} = {value!r}; a checkpoint can hold tensors only: "
-                    "use another optimizer, or checkpoint_every='0'"
-                )
-            found[f"optimizer.{number}.{key}"] = value
+            found[f"optimizer.{number}.{key}"] = _as_tensor(key, value)
     return found
+
+
+def _as_tensor(key: str, value: Any) -> Tensor:
+    """The state of an optimizer of the user's own: tensors, or numbers in double precision."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, int | float):
+        kind = torch.float64 if isinstance(value, float) else torch.int64
+        return torch.tensor(value, dtype=kind)
+    raise InputError(
+        f"the optimizer keeps {key}, a {type(value).__name__}; a checkpoint can hold tensors and "
+        "numbers: use another optimizer, or checkpoint_every='0'"
+    )
+
+
+def _as_value(saved: Tensor) -> Any:
+    """What `_as_tensor` was given."""
+    is_number = saved.dim() == 0 and saved.dtype in (torch.float64, torch.int64)
+    return saved.item() if is_number else saved.clone()
 
 
 def restore(trainer: Trainer, names: Iterable[str], read: Read, saved: Mapping[str, Any]) -> None:
@@ -205,7 +219,7 @@ def _restore_optimizer(trainer: Trainer, names: frozenset[str], read: Read) -> N
     kept = kept_state(trainer.optimizer)
     if kept is None:
         state = {
-            number: {name.split(".", 2)[2]: read(name).clone() for name in own}
+            number: {name.split(".", 2)[2]: _as_value(read(name)) for name in own}
             for number, own in _own_state(trainer, names).items()
         }
     else:

@@ -131,9 +131,9 @@ def compare(
 
     Every training runs in a process of its own, so that its peak memory is its own. The same
     command continues where an earlier one ended; methods, seeds or values may be added then. A
-    setting goes to every method that takes it; --set gives it to one. The table lists every
-    setting in which rows differ, and differences of test scores from the row that is best on
-    validation. Exit code 1: a training failed.
+    setting goes to every method that takes it, and its value has to suit all of them; otherwise
+    give it to single methods with --set. The table lists every setting in which rows differ, and
+    differences of test scores from the best row. Exit code 1: a training failed.
     """
     limits: dict[str, Any] = {"budget_epochs": budget_epochs, "budget_seconds": budget_seconds}
     with importable(os.getcwd() if ":" in f"{methods}{backbone}{model}" else None):

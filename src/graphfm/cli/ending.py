@@ -46,14 +46,12 @@ def report(result: Result, json: bool) -> None:
 
 def _line(result: Result) -> str:
     score = result.score
+    metric = title(score.metric, score.positive)
     when, val = f"at epoch {score.best_epoch} of {score.epochs}", f"with {rounded(score.val)}"
     if score.test is None:
-        found = f"no test nodes; best on validation {val} ({title(score.metric)}) {when}"
+        found = f"no test nodes; best on validation {val} ({metric}) {when}"
     else:
-        found = (
-            f"test {rounded(score.test)} ({title(score.metric)}) {when}, the best on validation "
-            f"{val}"
-        )
+        found = f"test {rounded(score.test)} ({metric}) {when}, the best on validation {val}"
     return (
         f"{found}; {score.seconds_per_epoch:.3g} s an epoch, "
         f"peak memory {size(score.peak_bytes)}; run in {result.out}"
@@ -71,7 +69,7 @@ def _how_to_continue(out: Path, run: Run, remark: str = "") -> str:
     if not (out / "config.json").is_file():
         return "interrupted before training began; nothing was written"
     method, backbone = run.named_method, run.named_backbone
-    network = f" --backbone {backbone.name}" if backbone.is_own else ""
+    network = f" {backbone.flag('backbone')}" if backbone.is_own else ""
     again = f" --method {method.name}{network}" if method.is_own else network
     model = (out / "model.safetensors").is_file()
     evaluate = f"; its best model so far: graphfm evaluate {out}{network}" if model else ""

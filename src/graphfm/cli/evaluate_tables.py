@@ -34,12 +34,13 @@ def _metrics(report: Mapping[str, Any]) -> Table:
     splits = report["metrics"]
     names = next((list(found) for found in splits.values() if found), [])
     rows = tuple(
-        (title(name), *(as_number(found.get(name)) for found in splits.values())) for name in names
+        (title(name, report.get("positive")), *(as_number(f.get(name)) for f in splits.values()))
+        for name in names
     )
     columns = (Column("metric", left=True, names_row=True), *map(Column, splits))
     empty = [split for split, found in splits.items() if not found]
     remark = (f"no nodes: {', '.join(empty)}",) if empty else ()
-    chosen = f"the best epoch was chosen by {title(report['metric'])}"
+    chosen = f"the best epoch was chosen by {title(report['metric'], report.get('positive'))}"
     return Table(columns, rows, remarks=(*remark, chosen))
 
 

@@ -13,6 +13,7 @@ from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.own_model import network_of_run
 from graphfm.cli.shared_options import Device, option
 from graphfm.cli.shared_options import Model as OwnModel
+from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
 from graphfm.data.sources.tables.joining import join_tables
@@ -105,9 +106,10 @@ def predict(
     table = PredictionTable(
         graph=chosen.graph, ids=chosen.ids, model=chosen.model, top=top, every=probabilities
     )
-    rows = chosen.model.predictions(chosen.graph, chosen.ids)
     number_format = EXACT if chosen.model.task == REGRESSION else SIX_DIGITS
-    write_results(out, rows, chosen.num_rows, table.columns, number_format)
+    with TransferBar() as bar:
+        rows = chosen.model.predictions(chosen.graph, chosen.ids, bar.tell)
+        write_results(out, rows, chosen.num_rows, table.columns, number_format)
     _tell(chosen, run, out, "predictions", json)
 
 
@@ -133,13 +135,19 @@ def embed(
     ending_of(out)  # refuses a wrong one before the graph is read
     new = New(add_nodes or [], add_edges or [])
     chosen = choose(run, dataset, (backbone, model), device, nodes, id, new)
-    rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids)
     table = EmbeddingTable(graph=chosen.graph, ids=chosen.ids)
-    write_results(out, rows, chosen.num_rows, table.columns, EXACT)
+    with TransferBar() as bar:
+        rows = chosen.model.embeddings(chosen.graph, layer, chosen.ids, bar.tell)
+        write_results(out, rows, chosen.num_rows, table.columns, EXACT)
     _tell(chosen, run, out, "embeddings", json)
 
 
 OwnNetwork = tuple[str | None, str | None]
+OF_THESE_NODES = ("random", "learned")  # rows that mean something in the graph of the training only
+ELSEWHERE = (
+    "the model reads {} rows of the nodes that it was trained on, which mean something else in "
+    "another graph; its predictions there are of little use"
+)
 
 
 class Chosen(NamedTuple):
@@ -175,6 +183,8 @@ def choose(
     ids = None
     if new.nodes:
         old, graph = graph.num_nodes, join_tables(graph, new.nodes, new.edges)
+        if model.node_rows == "random":
+            say(f"graphfm: warning: {ELSEWHERE.format('random')}")
         ids = torch.arange(old, graph.num_nodes, device=graph.device)
     if nodes is not None:
         ids = by_id(graph, nodes, id)
@@ -192,8 +202,16 @@ def load_run(
         settings, model, trained_on = read_run(run, backbone=network_of_run(run, *own))
     if dataset is None and settings.dataset == IN_MEMORY:
         raise InputError(f"{run} was trained on a graph in memory; save it and give --dataset FILE")
-    graph = load(dataset or trained_on.get("path") or settings.dataset, device=pick_device(device))
-    if dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
+    path = trained_on.get("path")
+    if dataset is None and path is not None and not Path(path).exists():
+        raise InputError(f"the graph of the run is missing: {path}; restore it, or give --dataset")
+    kind = settings.training.feature_type
+    graph = load(dataset or path or settings.dataset, device=pick_device(device), dtype=kind)
+    made = settings.training.node_features
+    if dataset is not None and made in OF_THESE_NODES:
+        if graph.fingerprint != trained_on.get("fingerprint"):
+            say(f"graphfm: warning: {ELSEWHERE.format(made)}")
+    elif dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
         if settings.dataset.startswith("synthetic"):
             raise InputError(
                 f"{settings.dataset} is another graph on {graph.device.type}: random numbers "

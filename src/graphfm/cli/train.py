@@ -112,14 +112,14 @@ def train(
     given = {name: value for name, value in what.items() if value is not None}
     if resume is not None:
         if explain or print_config:
-            raise InputError("--explain and --print-config are for a new training; not --resume")
+            flag = "explain" if explain else "print-config"
+            raise InputError(f"--{flag} prints the plan of a new training; leave out --resume")
         others = {"dataset": dataset, "out": out, "recipe": recipe, **settings}
         others["device"] = None if device == "auto" else device
         go_on(resume, interval, json, {**given, **own}, others)
         return
     known = None if recipe is None else recipe_of(recipe)
-    options = _settled(own, given, settings, device, None if known is None else known.run)
-    options = options if known is None else known.options(**options)
+    options = _settled(own, given, settings, device, known)
     if print_config:
         typer.echo(run_as_toml(Run.make(**{**options, **own})), nl=False)
         return
@@ -141,15 +141,16 @@ def _settled(
     given: Mapping[str, str],
     settings: Mapping[str, Any],
     device: str,
-    base: Run | None = None,
+    known: Recipe | None = None,
 ) -> dict[str, Any]:
     """Options for `Run.make`: the names that were given, and the parsed settings."""
-    recipe = {} if base is None else {"method": base.method, "backbone": base.backbone}
+    recipe = {} if known is None else {n: getattr(known.run, n) for n in ("method", "backbone")}
     names = {**recipe, **given}
     method = own.get("method") or choose_method(names.get("method", "full"))
     network = names.get("backbone") or backbone_of(method) or "sage"
     backbone = own.get("backbone") or choose_backbone(network)
-    return {**given, "device": device, **parsed(settings, method, backbone)}
+    options = {**given, "device": device, **parsed(settings, method, backbone)}
+    return options if known is None else known.options(**options)
 
 
 def _train(

@@ -65,7 +65,7 @@ class AggregateMomentum(Estimator):
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
         betas = per_layer("beta", self.beta, len(layers))
-        if self.start == "features" and layers and layers[0].agg_width % layers[0].in_width:
+        if self.start == "features" and layers and not _fits_features(layers[0]):
             raise InputError(
                 "start is features, but this network's aggregates are not as wide as its features; "
                 "use start fresh or zero"
@@ -212,6 +212,13 @@ class AggregateMomentum(Estimator):
             inputs=inputs,
             noise=self._noise(depth, layer, forward),
         )
+
+
+def _fits_features(layer: GraphLayer) -> bool:
+    """True if the first aggregate can begin as the features, once for each aggregator."""
+    if not layer.updates and not layer.reads_features:  # the network encodes its features itself
+        return False
+    return layer.agg_width % layer.in_width == 0
 
 
 def _one_each(edges: Edges) -> bool:

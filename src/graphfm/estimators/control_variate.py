@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graphfm.batch import Block
+from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
 from graphfm.estimators.layer_step import LayerStep, Setup
 from graphfm.kernels.neighbor_pick import sum_of_all
@@ -41,6 +42,10 @@ class ControlVariate(Estimator):
         return self.split_dropout
 
     def declare(self, layers: Sequence[GraphLayer], first: int) -> dict[str, TableSpec]:
+        if self.split_dropout and not all(layer.updates for layer in layers):
+            raise InputError(
+                "split_dropout needs a network of ours; leave it out for your own model"
+            )
         depths = range(first, len(layers))
         return {f"input.{d}": TableSpec(width=layers[d].in_width) for d in depths}
 

@@ -33,6 +33,8 @@ class Compensation:
     @staticmethod
     def declare(layers: Sequence[GraphLayer]) -> dict[str, TableSpec]:
         """A table for every layer except the first, whose input does not depend on weights."""
+        if not all(layer.updates for layer in layers):
+            raise InputError("compensate needs a network of ours; leave it out for your own model")
         if not all(layer.is_linear for layer in layers):
             raise InputError("compensate needs a linear aggregator; use sage, gcn or gcnii")
         return {

@@ -156,10 +156,10 @@ class HaloDifference(Estimator):
         return self.sums[step.depth].pull(step.block.halo_ids)
 
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
+        if not all(layer.updates for layer in self.layers):
+            return {}
         ids = torch.arange(degree.numel(), device=degree.device)
         rows, h = dict[int, Tensor](), h0
-        if not all(layer.can_update for layer in self.layers):
-            return rows
         for depth in range(len(self.layers) - 1):
             rows[depth] = h = self._output(depth, ids, Targets(h, h0, degree))
         return rows

@@ -98,8 +98,10 @@ class HaloHistory(Estimator):
         ids = torch.arange(degree.numel(), device=degree.device)
         rows = {depth: table.pull(ids) for depth, table in enumerate(self.histories)}
         first = self.first_layer
-        if rows and self.first_hop is not None and first is not None and first.can_update:
+        if rows and self.first_hop is not None and first is not None:
             # The first layer's rows are computed, not read from the history.
+            if not first.updates:
+                return {depth: rows[depth] for depth in rows if depth > 0}
             with torch.no_grad(), frozen_statistics(first):
                 targets = Targets(h0, h0, degree)
                 rows[0] = first.update(self.first_hop.pull(ids), targets)
@@ -131,7 +133,7 @@ class HaloHistory(Estimator):
         history, block = self.histories[step.depth], step.block
         history.push(block.dst_ids, out)
         if self.written:
-            self.written[step.depth].push(block.dst_ids, torch.ones_like(out[:, :1]))
+            self.written[step.depth].push(block.dst_ids, out.new_ones(out.size(0), 1))
         if block.from_halo is None:
             return
         if step.depth == 0 and self.first_hop is not None:

@@ -9,6 +9,7 @@ CLASSES, LABELS, REGRESSION = "classes", "labels", "regression"  # one of many, 
 OF_CLASSES = ("micro-f1", "macro-f1", "balanced-accuracy", "roc-auc", "average-precision")
 OF_REGRESSION = ("r2", "mae", "rmse")
 SAME = {"accuracy": "micro-f1"}  # another name for the same number
+RANKINGS = frozenset({"roc-auc", "average-precision"})  # of two classes they look for one
 LOWER_IS_BETTER = frozenset({"mae", "rmse"})
 SMALL = 1e-3  # errors are as small as the unit of a target makes them
 TITLES = {
@@ -44,6 +45,7 @@ def rounded(value: float, like: float | None = None) -> str:
     return f"{value:.4g}" if small else f"{value:.4f}"
 
 
-def title(metric: str) -> str:
-    """The name of a metric in a sentence: "roc-auc" is ROC-AUC."""
-    return TITLES[SAME.get(metric, metric)]
+def title(metric: str, positive: str | None = None) -> str:
+    """The name of a metric in a sentence: "roc-auc" is ROC-AUC; of rankings also the class."""
+    found = TITLES[SAME.get(metric, metric)]
+    return f"{found} of {positive}" if metric in RANKINGS and positive is not None else found

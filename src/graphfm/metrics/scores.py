@@ -15,7 +15,7 @@ from graphfm.metrics.ranking import average_precision, roc_auc
 Metrics = dict[str, float | None]
 Ranking = Callable[[Tensor, Tensor], float | None]
 ROWS_AT_ONCE = 1 << 16
-LAST = -1  # of two classes the second is the positive one, unless another is named
+LAST = -1  # the positive class of two, where nobody says which
 
 
 def micro_f1(logits: Tensor, y: Tensor) -> float:

@@ -78,7 +78,7 @@ class BatchPass(Watcher):
     def enter(self, place: Place, arguments: dict[str, Any]) -> None:
         call = self.findings.calls.get(place)
         if call is None or call.edges is None or arguments[call.edges] is not self.edges.edge_index:
-            raise changed_edges(place.module)
+            raise changed_edges(place.name)
         chosen = self.edges.chosen(call)
         if len(chosen) < len(self.edges.parts):
             self._cut_out(chosen, call, arguments)
@@ -112,27 +112,21 @@ class BatchPass(Watcher):
         if not cut.deep or not estimator.views & {"from_halo"}:
             return
         rows, num_dst = joined(arguments, cut.deep), block.num_dst
-        own, halo = rows[:num_dst], rows[num_dst:].detach()
-        if isinstance(estimator, HaloHistory):
-            known = cut.depth == 1 and estimator.first_hop is not None  # computed with exact sums
-            if self.forward.records:
-                self._record(number - 1, block, own.detach(), halo, known)
-            if not known and block.num_src > num_dst:
-                step = LayerStep(number, cut, block, own, rows, self.forward)
-                split_up(arguments, cut.deep, estimator.sources(step))
-                return
-        split_up(arguments, cut.deep, torch.cat([own, halo]))
-
-    def _record(self, number: int, block: Block, own: Tensor, halo: Tensor, known: bool) -> None:
-        """Write rows to a history of outputs: the batch's, and those of the halo that are known."""
-        estimator, below = self.estimator, self.findings.cuts[number]
-        assert isinstance(estimator, HaloHistory)
-        step = LayerStep(number, below, replace(block, from_halo=None), own, own, self.forward)
-        estimator.record(step, own, own)
-        if known:
-            estimator.histories[number].push(block.halo_ids, halo)
-        elif self.edges.back is not None:
-            estimator.move_halo(number, block, halo)
+        if not isinstance(estimator, HaloHistory):  # gradients stay inside the batch
+            split_up(arguments, cut.deep, torch.cat([rows[:num_dst], rows[num_dst:].detach()]))
+            return
+        below = self.findings.cuts[number - 1]
+        if self.forward.records:
+            alone = replace(block, from_halo=None)
+            step = LayerStep(number - 1, below, alone, rows, rows, self.forward)
+            estimator.record(step, rows[:num_dst].detach(), rows[:num_dst].detach())
+            if cut.depth == 1 and estimator.first_hop is not None:  # the halo's rows are exact
+                estimator.histories[number - 1].push(block.halo_ids, rows[num_dst:].detach())
+            elif self.edges.back is not None:
+                estimator.move_halo(number - 1, block, rows[num_dst:].detach())
+        if block.num_src > num_dst:
+            step = LayerStep(number, cut, block, rows[:num_dst], rows, self.forward)
+            split_up(arguments, cut.deep, estimator.sources(step))
 
     def message(self, place: Place, edge_index: Tensor, out: Tensor) -> Tensor | None:
         if place not in self.cuts or self.given is None:
@@ -158,26 +152,27 @@ class BatchPass(Watcher):
             return None
         h = rows[: block.num_src]
         step = LayerStep(number, cut, block, h, h, self.forward)
+        rest = out[num_dst:]
         if number == 0 and estimator.first_hop is not None:
             agg = estimator.first_hop.pull(block.dst_ids)
+            if isinstance(estimator, HaloHistory):
+                rest = estimator.first_hop.pull(block.halo_ids).view(-1, *out.shape[1:])
         else:
             with cut.showing(h, out[:num_dst].flatten(1)):
                 agg = estimator.aggregate(step)
         if self.forward.records and not isinstance(estimator, HaloHistory):
             estimator.record(step, agg.detach(), agg.detach())
-        rest, halo_ids = out[num_dst:], block.halo_ids
-        if number == 0 and estimator.first_hop is not None and halo_ids.numel():
-            rest = estimator.first_hop.pull(halo_ids).view(-1, *out.shape[1:])
-        elif estimator.computes_halo and halo_ids.numel() and number + 1 < len(self.cuts):
+        if estimator.computes_halo and block.num_src > num_dst and number + 1 < len(self.cuts):
             rest = estimator.halo_aggregate(step).view(-1, *out.shape[1:])
         agg = agg.view(num_dst, *out.shape[1:])
         return torch.cat([agg, rest]) if rest.size(0) else agg
 
     def before_norm(self, place: Place, norm: _BatchNorm, rows: Tensor) -> Tensor | None:
         """Let a batch norm learn from the rows that the batch computes, and from no others."""
-        if not norm.training or norm.running_mean is None:
+        depth = self.findings.norms.get(place)
+        if depth is None or not norm.training or norm.running_mean is None:
             return None
-        real = self._real_rows(self.findings.norms.get(place, 0))
+        real = self._real_rows(depth)
         if real >= rows.size(0):
             return None
         self.rest[place] = rows[real:]

@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import LSTMAggregation
-from torch_geometric.nn.conv import ChebConv
+from torch_geometric.nn.conv import ChebConv, DirGNNConv, GPSConv, HypergraphConv
+from torch_geometric.nn.norm import (
+    GraphNorm,
+    GraphSizeNorm,
+    InstanceNorm,
+    LayerNorm,
+    MeanSubtractionNorm,
+    PairNorm,
+)
 
-from graphfm.batch import Batch
-from graphfm.data.graph import Graph
 from graphfm.errors import InputError
-from graphfm.estimators.exact import Exact
-from graphfm.estimators.halo_history import HaloHistory
-from graphfm.estimators.layer_step import Setup
 from graphfm.methods import METHODS
 from graphfm.pyg.cut import MEAN, OTHER, SUM
-from graphfm.pyg.guards import in_mode
 from graphfm.pyg.model import OwnModel
-from graphfm.pyg.watching import convolutions
-from graphfm.tables.base import TablePlan
-from graphfm.tables.device import allocate
+from graphfm.pyg.trials import TOLERANCE, trials
 
-SUBGRAPHS = ("cluster-gcn", "graphsaint", "shadow")
 SAMPLED = ("graphsage", "graphfm-ib")
 WEIGHED = ("fastgcn", "ladies")
 VARIATES = ("vr-gcn", "mvs-gcn")
 HALO = ("gas", "graphfm-ob")
-NODES, TOLERANCE = 120, 1e-4
+EVERYWHERE = "normalises over all nodes; batch norm, or layer norm by node, does not"
+UNSUITABLE: dict[type[nn.Module], str] = {
+    ChebConv: "makes a Laplacian of the edges it sees",
+    LSTMAggregation: "needs all neighbours, in their order",
+    GPSConv: "attends to all nodes of the graph",
+    DirGNNConv: "sends messages against the direction of edges",
+    HypergraphConv: "reads hyperedges",
+    **dict.fromkeys([GraphNorm, InstanceNorm, MeanSubtractionNorm, PairNorm], EVERYWHERE),
+    GraphSizeNorm: "divides by the number of nodes that it sees",
+}
 WORDS = {
     SUM: "a sum", MEAN: "a mean", OTHER: "neither a sum nor a mean",
 }  # fmt: skip
+
+LESS = (
+    "on a small graph where nothing is left out its outputs differ by {:.1g}: it uses the edges "
+    "outside of its MessagePassing modules, or normalises by weights that it makes itself"
+)
+WRONG = {
+    "sampled": LESS,
+    "halo": LESS,
+    "alike": (
+        "with fewer neighbours its outputs differ by {:.1g} although all neighbours are alike: a "
+        "sum is mixed with other aggregates, or divided by a degree that the network counts"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -83,19 +106,22 @@ def certify(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> Certific
     rules, errors = _Rules(model), dict[str, float]()
     if not found.problems and not rules.by_name:
         try:
-            errors = _tested(model, width, data)
+            errors = trials(model, width, data)
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            rules.failed.append(f"it fails on parts of a small graph: {reason}")
         finally:
             model.whole = bound
     cuts = tuple(
-        f"{cut.place.module or type(model.net).__name__}, call {cut.place.call}, hop "
+        f"{cut.place.name}, call {cut.place.call}, hop "
         f"{cut.place.hop}: {WORDS[cut.kind]}, {cut.depth} hops from the features, "
         f"{cut.in_width} numbers a node"
         for cut in found.cuts
     )
-    return Certificate(
-        type(model.net).__name__, found.num_hops, cuts, rules.refusals(errors), rules.warnings(),
-        errors,
-    )  # fmt: skip
+    refused = rules.refusals(errors)
+    warnings = {name: text for name, text in rules.warnings().items() if name not in refused}
+    name = type(model.net).__name__
+    return Certificate(name, found.num_hops, cuts, refused, warnings, errors)
 
 
 def check_kind(net: nn.Module) -> None:
@@ -116,30 +142,32 @@ class _Rules:
 
     def __init__(self, model: OwnModel) -> None:
         self.model, self.cuts = model, model.findings.cuts
-        self.by_name = _unsuitable(model.net)
+        self.by_name, self.failed = _unsuitable(model.net), list[str]()
 
     def refusals(self, errors: Mapping[str, float]) -> dict[str, str]:
         found, refused = self.model.findings, dict[str, str]()
         own = "it has a network of its own"
         refused |= {"sign": own, "sgc": own}
         others = [name for name in METHODS if name not in ("full", "sign", "sgc")]
-        reasons = [*found.problems, *self.by_name]
+        reasons = [*self.by_name, *found.problems, *self.failed]
+        if not errors.get("order", 0.0) <= TOLERANCE:  # NaN neither
+            reasons.append("its outputs depend on the order of the nodes")
         if reasons:
             return refused | dict.fromkeys(others, reasons[0])
-        apart = [name for name in others if name not in SUBGRAPHS]
-        if found.changed:
-            changed = f"{found.changed[0]} is given other edges than the network"
-            refused |= dict.fromkeys([*apart, "graphsaint"], changed)
-        for names, key in (((*SAMPLED, *WEIGHED, *VARIATES), "sampled"), (HALO, "halo")):
-            if errors.get(key, 0.0) > TOLERANCE or errors.get(key) != errors.get(key):
-                text = (
-                    f"on a small graph where nothing is left out its outputs differ by "
-                    f"{errors[key]:.1g}: it uses the edges outside of its MessagePassing modules"
-                )
+        if found.apart:
+            alone = ("cluster-gcn", "shadow")
+            refused |= {name: found.apart[0] for name in others if name not in alone}
+        picked = (*SAMPLED, *WEIGHED, *VARIATES)
+        for key, names in ("sampled", picked), ("halo", HALO), ("alike", picked):
+            if not errors.get(key, 0.0) <= TOLERANCE:
+                text = WRONG[key].format(errors[key])
                 refused |= {name: text for name in names if name not in refused}
         for name in (*WEIGHED, *VARIATES):
             if (why := self._no_weights(name)) is not None:
                 refused.setdefault(name, why)
+        if not self.model.halo_follows:
+            why = "rows outside of a batch need all their edges, not only their aggregates"
+            refused.setdefault("graphfm-delta", why)
         if (why := self._not_linear()) is not None:
             refused.setdefault("graphfm-delta", why)
         return refused
@@ -147,21 +175,21 @@ class _Rules:
     def _no_weights(self, method: str) -> str | None:
         for cut in self.cuts:
             if cut.kind == OTHER:
-                return f"the aggregate of {cut.place.module} is {WORDS[OTHER]} of its messages"
+                return f"the aggregate of {cut.place.name} is {WORDS[OTHER]} of its messages"
             if method in VARIATES and (cut.inner or cut.call.last_depth > cut.call.depth):
-                return f"{cut.place.module} has several hops"
+                return f"{cut.place.name} has several hops"
             if method in VARIATES and not cut.can_repeat:
-                return f"{cut.place.module} reads more than rows, edges and data of the graph"
+                return f"{cut.place.name} reads more than rows, edges and data of the graph"
         return None
 
     def _not_linear(self) -> str | None:
         for cut in self.cuts[:-1]:
             if not cut.can_repeat or not cut.is_linear:
-                return f"the aggregate of {cut.place.module} is not linear, or has weights in it"
+                return f"the aggregate of {cut.place.name} is not linear, or has weights in it"
         return None
 
     def warnings(self) -> dict[str, str]:
-        others = [cut.place.module for cut in self.cuts if cut.kind == OTHER]
+        others = [cut.place.name for cut in self.cuts if cut.kind == OTHER]
         if not others:
             return {}
         biased = (
@@ -173,78 +201,15 @@ class _Rules:
 
 
 def _unsuitable(net: nn.Module) -> list[str]:
-    """Convolutions and aggregations that are known not to fit, by name."""
+    """Parts that are known not to fit, by name."""
     found = list[str]()
-    for name, conv in convolutions(net).items():
-        kind = type(conv).__name__
-        if isinstance(conv, ChebConv):
-            found.append(f"{name} ({kind}) makes a Laplacian of the edges it sees")
-        if any(isinstance(part, LSTMAggregation) for part in conv.modules()):
-            found.append(f"{name} ({kind}) aggregates by an LSTM, which needs all neighbours")
-        if conv.flow != "source_to_target":
-            found.append(f"{name} ({kind}) sends messages from target to source")
+    for name, part in net.named_modules():
+        label = f"{name or 'the network itself'} ({type(part).__name__})"
+        found += [f"{label} {why}" for kind, why in UNSUITABLE.items() if isinstance(part, kind)]
+        if isinstance(part, LayerNorm) and part.mode == "graph":
+            found.append(f"{label} normalises over all nodes; its mode='node' does not")
+        if isinstance(part, _BatchNorm) and not part.track_running_stats:
+            found.append(f"{label} keeps no running statistics, so evaluation mixes all nodes")
+        if isinstance(part, MessagePassing) and part.flow != "source_to_target":
+            found.append(f"{label} sends messages from target to source")
     return found
-
-
-@torch.no_grad()
-def _tested(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> dict[str, float]:
-    """Largest errors: of inference in chunks, of all neighbours sampled, of exact histories."""
-    graph = _small_graph(width, data)
-    model.calibrate(graph)
-    adjacency, rows = model.adjacency(graph), torch.arange(0, NODES, 3)
-    with in_mode(model.net, False):
-        last = len(model.layers)
-        exact = model.infer(adjacency, graph.x, last, 1 << 40)
-        chunked = model.infer(adjacency, graph.x, last, 50)
-        blocks, ids = list[object](), rows[:3]
-        for _ in range(model.num_blocks):
-            block = adjacency.block(ids)
-            blocks.insert(0, block)
-            ids = block.src_ids
-        batch = Batch(ids, rows[:3], tuple(blocks))  # type: ignore[arg-type]
-        sampled = _run(model, graph, batch) if not model.findings.changed else exact[rows[:3]]
-        halo = exact[rows]
-        if not model.findings.changed:
-            halo = _with_histories(model, graph, rows)
-    return {
-        "chunks": _distance(chunked, exact),
-        "sampled": _distance(sampled, exact[rows[:3]]),
-        "halo": _distance(halo, exact[rows]),
-    }
-
-
-def _run(
-    model: OwnModel, graph: Graph, batch: Batch, estimator: HaloHistory | None = None
-) -> Tensor:
-    return model.forward(graph.x[batch.input_ids], batch, estimator or Exact())
-
-
-def _with_histories(model: OwnModel, graph: Graph, rows: Tensor) -> Tensor:
-    """Outputs of some nodes whose halo has exact histories."""
-    estimator, adjacency = HaloHistory(exact_first_hop=False), model.adjacency(graph)
-    specs = estimator.declare(model.layers, 0)
-    plans = {
-        name: TablePlan(spec=spec, num_rows=NODES, dtype=torch.float32)
-        for name, spec in specs.items()
-    }
-    tables = allocate(plans, NODES, graph.device, None)
-    estimator.prepare(Setup(layers=model.layers, tables=tables))
-    model.whole_pass(graph.x, adjacency, estimator.record)
-    block = adjacency.block(rows)
-    halo = replace(block, from_halo=None)
-    return _run(model, graph, Batch(block.src_ids, rows, (halo,) * model.num_blocks), estimator)
-
-
-def _distance(found: Tensor, exact: Tensor) -> float:
-    return float((found - exact).abs().max()) if exact.numel() else 0.0
-
-
-def _small_graph(width: int, data: Mapping[str, Tensor]) -> Graph:
-    """A ring with some further edges, without self-loops."""
-    rng = torch.Generator().manual_seed(0)
-    ring = torch.stack([torch.arange(NODES), (torch.arange(NODES) + 1) % NODES])
-    some = torch.randint(NODES, (2, NODES // 2), generator=rng)
-    edges = torch.unique(torch.cat([ring, some[:, some[0] != some[1]]], 1), dim=1)
-    number = torch.arange(edges.size(1))
-    more = {name: values[number % values.size(0)] for name, values in data.items()}
-    return Graph.from_edges(edges, torch.randn(NODES, width, generator=rng), **more)  # type: ignore[arg-type]

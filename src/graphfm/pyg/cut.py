@@ -23,7 +23,7 @@ class Cut(GraphLayer):
     computes the aggregate of other rows along other edges, where the call allows it.
     """
 
-    can_update = False
+    updates = False
     repeat: Callable[[Cut, Tensor, Block], Tensor]
 
     def __init__(

@@ -84,10 +84,21 @@ def _moved(
     kept = torch.cat([factor[proper], loops])
     if kept.numel() == num_messages:
         return kept
-    by_row = factor.new_ones(num_rows).index_copy_(0, given[1], factor)
-    if not torch.equal(by_row[given[1]], factor):
+    found = _of_same_edges(given, factor, used, num_rows)
+    if found is None:
         raise InputError(
-            f"{cut.place.module} leaves out edges that it is given, and this method weighs each "
-            "edge apart; use gas, cluster-gcn or full"
+            f"{cut.place.module} passes messages along other edges than it is given, and this "
+            "method weighs each edge apart; use gas, cluster-gcn or full"
         )
-    return by_row[used[1]]
+    return found
+
+
+def _of_same_edges(given: Tensor, factor: Tensor, used: Tensor, num_rows: int) -> Tensor | None:
+    """The factors of some of the given edges, found by their ends; None if that is ambiguous."""
+    keys, order = torch.sort(given[0] * num_rows + given[1], stable=True)
+    factor, wanted = factor[order], used[0] * num_rows + used[1]
+    alike = (keys[1:] != keys[:-1]) | (factor[1:] == factor[:-1])
+    place = torch.searchsorted(keys, wanted).clamp(max=max(keys.numel() - 1, 0))
+    if not bool(alike.all()) or not torch.equal(keys[place], wanted):
+        return None
+    return factor[place]

@@ -19,6 +19,8 @@ OPTIONAL = ("edge_weight", "edge_attr", "edge_type")
 def default_call(net: nn.Module) -> CallModel:
     """How a network is called whose user does not say: by the names of its parameters."""
     names, needed = _parameters(net)
+    if needed in (["x"], ["input"]) and "edge_index" not in names:
+        return lambda net, batch: net(batch.x)
     if len(needed) == 1 and "edge_index" not in needed:
         return lambda net, batch: net(batch)
     first = names[:2]

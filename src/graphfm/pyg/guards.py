@@ -52,19 +52,16 @@ def uncached(net: nn.Module) -> Iterator[None]:
     finally:
         for part, values in before:
             for name, value in list(vars(part).items()):
-                if name in names and name in values:
-                    vars(part)[name] = values[name]
-                elif _has_tensor(value) and values.get(name) is None:
-                    _take_back(part, name, name in values)
+                known = values.get(name)
+                cache = name in names and name in values
+                if cache or (value is not known and _is_of_a_pass(value, known)):
+                    vars(part)[name] = known
+                    if name not in values:
+                        del vars(part)[name]
 
 
-def _take_back(part: nn.Module, name: str, was_there: bool) -> None:
-    if was_there:
-        vars(part)[name] = None
-    else:
-        del vars(part)[name]
-
-
-def _has_tensor(value: Any) -> bool:
+def _is_of_a_pass(value: Any, known: Any) -> bool:
+    """True for tensors that a pass has put in the place of nothing, or that carry its gradients."""
     some = value if isinstance(value, tuple | list) else [value]
-    return any(isinstance(one, Tensor) for one in some)
+    tensors = [one for one in some if isinstance(one, Tensor)]
+    return bool(tensors) and (known is None or any(one.grad_fn is not None for one in tensors))

@@ -10,13 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
+from graphfm.backbones.base import Tell, tell_nobody
 from graphfm.pyg.watching import convolutions
 
+NUMBERS = 1 << 25  # of messages at once: 128 MiB
 Sorted = tuple[Tensor | None, Tensor, Tensor]  # order of the edges, their ends per row, the edges
 
 
 @contextmanager
-def in_chunks(net: nn.Module, chunk_edges: int) -> Iterator[None]:
+def in_chunks(net: nn.Module, chunk_edges: int, tell: Tell = tell_nobody) -> Iterator[None]:
     """Inside the block, no convolution holds messages of more edges than that at once.
 
     (Of a target with more edges all are held.) The rows of all nodes are in memory, as in the
@@ -29,7 +31,7 @@ def in_chunks(net: nn.Module, chunk_edges: int) -> Iterator[None]:
                 whole = getattr(conv, name, None)
                 if whole is not None:
                     stack.callback(vars(conv).pop, name, None)
-                    vars(conv)[name] = _Chunks(conv, name, whole, chunk_edges, sorts)
+                    vars(conv)[name] = _Chunks(conv, name, whole, chunk_edges, sorts, tell)
         yield
 
 
@@ -43,8 +45,9 @@ class _Chunks:
         whole: Callable[..., Tensor],
         chunk_edges: int,
         sorts: dict[tuple[int, int, int], Sorted],
+        tell: Tell,
     ) -> None:
-        self.conv, self.name, self.whole = conv, name, whole
+        self.conv, self.name, self.whole, self.tell = conv, name, whole, tell
         self.chunk_edges, self.sorts = chunk_edges, sorts
         functions = ("message", "aggregate", "update") if name == "propagate" else ("edge_update",)
         names = {n for f in functions for n in conv.inspector.get_param_names(f)}
@@ -54,24 +57,31 @@ class _Chunks:
     def __call__(self, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
         if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
             return self.whole(edge_index, size=size, **kwargs)
-        num_edges = edge_index.size(1)
-        if num_edges <= self.chunk_edges:
+        num_edges, at_once = edge_index.size(1), self._edges_at_once(kwargs)
+        if num_edges <= at_once:
             return self.whole(edge_index, size=size, **kwargs)
         sizes = self._sizes(size, kwargs)
         order, last, _ = self._sorted(edge_index, sizes[self.end])
         order = torch.arange(num_edges, device=last.device) if order is None else order
         pieces, start, done = list[Tensor](), 0, 0
         while start < sizes[self.end]:
-            limit = torch.searchsorted(last, done + self.chunk_edges, right=True)
+            limit = torch.searchsorted(last, done + at_once, right=True)
             end = min(max(int(limit), start + 1), sizes[self.end])
             stop = int(last[end - 1])
             some = order[done:stop]
             pieces.append(self._piece(edge_index, sizes, kwargs, (start, end), some))
             start, done = end, stop
+            self.tell(f"messages of {type(self.conv).__name__}", done, num_edges)
         if self.name == "propagate":
             return torch.cat(pieces, self.conv.node_dim)
         rows = torch.cat(pieces)
         return torch.empty_like(rows).index_copy_(0, order, rows)
+
+    def _edges_at_once(self, kwargs: dict[str, Any]) -> int:
+        """Edges whose messages may be in memory together: fewer where rows are wide."""
+        rows = [p for n, v in kwargs.items() if n in self.lifted for p in _pair(v) if p is not None]
+        widths = [row.numel() // max(row.size(self.conv.node_dim), 1) for row in rows]
+        return int(max(1, min(self.chunk_edges, NUMBERS // max([1, *widths]))))
 
     def _sizes(self, size: Any, kwargs: dict[str, Any]) -> list[Any]:
         """Numbers of rows at both ends of the edges."""

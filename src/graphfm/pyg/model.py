@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
 from graphfm.batch import Batch, Block, Rows
 from graphfm.data.graph import Graph
 from graphfm.data.matrix.adjacency import Adjacency
@@ -28,6 +28,7 @@ from graphfm.pyg.inference import in_chunks
 from graphfm.pyg.notes import Notes
 from graphfm.pyg.probe import Findings, Probe
 from graphfm.pyg.repeat import Found, Repeat, UpTo
+from graphfm.pyg.trials import rows_follow
 from graphfm.pyg.watching import Watcher, watching
 from graphfm.pyg.whole_graph import WholeGraph, edge_data
 
@@ -45,6 +46,7 @@ class OwnModel(Backbone):
             cut.reads_features = cut.call.raw and not cut.inner
             cut.repeat = self._repeat
         self.whole: WholeGraph | None = None
+        self.halo_follows = True  # rows of a halo follow from its aggregates
         self.weighs = False  # of the batch that is processed
         self.averages = not any(cut.kind == SUM for cut in findings.cuts)
 
@@ -65,7 +67,8 @@ class OwnModel(Backbone):
         cuts = self.findings.cuts
         first = [cut for cut in cuts if cut.depth == 0]
         alone = len(first) == 1 and first[0].reads_features
-        return alone and first[0].can_repeat and first[0].is_linear
+        linear = alone and first[0].can_repeat and first[0].is_linear
+        return linear and self.halo_follows
 
     @contextmanager
     def without_noise(self) -> Iterator[None]:
@@ -100,9 +103,8 @@ class OwnModel(Backbone):
         assert self.whole is not None  # `calibrate` was called
         forward = forward or ForwardPass()
         targets, first = batch.target_ids.numel(), batch.blocks[0] if batch.blocks else None
-        whole, square = self.whole, first is not None and first.num_src == first.num_dst
-        exact = isinstance(estimator, Exact) and not batch.weighs
-        if first is None or (square and exact):
+        whole, exact = self.whole, isinstance(estimator, Exact) and not batch.weighs
+        if first is None or (exact and (first.alone or batch.whole)):
             return self._plain(x, first, batch)[:targets]
         back = None
         moves = isinstance(estimator, HaloHistory) and estimator.moves_halo and forward.records
@@ -113,8 +115,9 @@ class OwnModel(Backbone):
         edges = GivenEdges(batch, whole, self.averages, back)
         watcher = BatchPass(self.findings, whole, edges, batch, estimator, forward)
         ids = None if first.alone else batch.input_ids
+        known = whole.degrees.of(ids, edges.edge_index)
         with (
-            uncached(self.net), whole.degrees(), whole.degrees.of(ids), watching(self.net, watcher)
+            uncached(self.net), whole.degrees(), known, watching(self.net, watcher)
         ):  # fmt: skip
             return run(self.net, self.call, x, edges.edge_index, edges.data)[:targets]
 
@@ -137,7 +140,14 @@ class OwnModel(Backbone):
         again = Repeat(self.net, self.whole, averages=self.averages, weighs=self.weighs)
         return again(cut, rows, block)
 
-    def infer(self, adjacency: Adjacency, x: Tensor, num_layers: int, chunk_edges: int) -> Tensor:
+    def infer(
+        self,
+        adjacency: Adjacency,
+        x: Tensor,
+        num_layers: int,
+        chunk_edges: int,
+        tell: Tell = tell_nobody,
+    ) -> Tensor:
         """The network's own forward over all nodes, with messages in chunks of targets.
 
         The rows of a layer are those that the propagation after it reads.
@@ -145,7 +155,11 @@ class OwnModel(Backbone):
         graph, cuts = adjacency.weighted_graph or adjacency.graph, self.findings.cuts
         watcher = Watcher() if num_layers == len(cuts) else UpTo(cuts[num_layers])
         try:
-            with in_chunks(self.net, chunk_edges), uncached(self.net), watching(self.net, watcher):
+            with (
+                in_chunks(self.net, chunk_edges, tell),
+                uncached(self.net),
+                watching(self.net, watcher),
+            ):
                 return run(self.net, self.call, x.float(), graph.edge_index, edge_data(graph))
         except Found as found:
             return found.rows
@@ -181,6 +195,8 @@ def own_model(
     call = call or default_call(net)
     model = OwnModel(net, call, Probe(net, call, width, data or {})())
     _examine_cuts(model, data or {})
+    model.halo_follows = rows_follow(model, width, data or {})
+    model.whole = None
     return model
 
 
@@ -206,4 +222,3 @@ def _examine_cuts(model: OwnModel, data: Mapping[str, Tensor]) -> None:
             )
             with torch.enable_grad():
                 cut.weightless = not cut.aggregate(one, block).requires_grad
-    model.whole = None

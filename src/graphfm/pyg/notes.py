@@ -1,4 +1,4 @@
-"""Writes down what a pass of a network shows."""
+"""What a pass of a network of PyG over a graph shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -27,7 +26,6 @@ class Notes(Watcher):
     messages: dict[Place, int] = field(default_factory=dict)
     normed: dict[Place, Tensor] = field(default_factory=dict)
     repeated: set[Place] = field(default_factory=set)  # aggregated more than once in one hop
-    constant: bool = False  # give every convolution rows of ones
 
     def is_rows(self, value: Any) -> bool:
         """True for a tensor with a row of numbers for each node."""
@@ -39,10 +37,6 @@ class Notes(Watcher):
 
     def enter(self, place: Place, arguments: dict[str, Any]) -> None:
         self.entered[place] = dict(arguments)
-        if self.constant:
-            for name, value in arguments.items():
-                if self.is_rows(value) and isinstance(value, Tensor):
-                    arguments[name] = torch.ones_like(value)
 
     def propagate(self, place: Place, arguments: dict[str, Any]) -> None:
         self.propagated[place] = dict(arguments)

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from graphfm.errors import InputError
 from graphfm.pyg.calls import Call, joined, parts_of, shape_only
-from graphfm.pyg.cut import MEAN, OTHER, SUM, Cut
+from graphfm.pyg.cut import Cut
 from graphfm.pyg.given import CallModel, run
 from graphfm.pyg.guards import in_mode, uncached
+from graphfm.pyg.kinds import find_kinds
 from graphfm.pyg.notes import Notes
-from graphfm.pyg.watching import Place, convolutions, watching
+from graphfm.pyg.watching import Place, watching
 
 PASSES = 4  # in training mode, to find dropout
 LEAST_REACH = 8  # hops that are told apart, also of a network without convolutions
@@ -29,12 +30,12 @@ class Findings:
 
     cuts: tuple[Cut, ...]  # propagations by depth, then in the order of the calls
     calls: Mapping[Place, Call]
-    norms: Mapping[Place, int]  # depth of the rows of each batch norm
+    norms: Mapping[Place, int]  # depth of the rows of each batch norm of nodes
     num_hops: int  # how far away the nodes are that an output depends on
     out_width: int
     noisy: bool  # training drops values at random
     problems: tuple[str, ...] = ()  # why rows depend on other nodes than in-neighbours
-    changed: tuple[str, ...] = ()  # convolutions that are given other edges than the network
+    apart: tuple[str, ...] = ()  # why it must have a subgraph to itself: edges that it changes, say
 
 
 class Probe:
@@ -59,27 +60,36 @@ class Probe:
         before, out = self._noted(x, edges)
         after, marked = self._noted(x.index_fill(0, torch.tensor([reach]), float("nan")), edges)
         depths, problems = _Depths(reach), list[str]()
+        if not torch.equal(out, self._noted(x, edges)[1]):
+            problems.append("its outputs are random in evaluation, too")
         num_hops = depths(out, marked, "the output", problems)
         for place, rows in before.normed.items():
-            depths.norms[place] = depths(rows, after.normed[place], place.module, problems)
+            if rows.size(0) == size:  # others are of edges
+                depths.norms[place] = depths(rows, after.normed[place], place.name, problems)
         for place in before.repeated:
-            problems.append(
-                f"{place.module} aggregates several times in one hop (decomposed_layers)"
-            )
+            problems.append(f"{place.name} aggregates several times in one hop (decomposed_layers)")
+        for place, rows in before.aggregates.items():
+            if rows.size(0) != size:
+                problems.append(
+                    f"{place.name} passes messages between other nodes than the graph's"
+                )
         training = self._run(*_path(2), training=True)
         calls, cuts = self._calls(before, after, training, depths, problems)
-        self._kinds(cuts)
-        changed = [
-            p.module for p, made in training.entered.items() if not _edges_in(training, made)
-        ]
+        find_kinds(self.net, cuts, before, self.data, self._pass)
+        apart = [
+            f"{place.name} is given other edges than the network"
+            for place, made in training.entered.items() if not _edges_in(training, made)
+        ]  # fmt: skip
         num_hops = max([num_hops, *[cut.depth + 1 for cut in cuts]])
+        if {cut.depth for cut in cuts} != set(range(num_hops)):
+            apart.append("messages are passed outside of MessagePassing modules")
         if problems:  # then depths mean nothing
             num_hops = max(len(cuts), 1)
             for number, cut in enumerate(cuts):
                 cut.depth = number
         return Findings(
             tuple(cuts), calls, depths.norms, num_hops, out.size(1), self._is_noisy(),
-            tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(changed)),
+            tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(apart)),
         )  # fmt: skip
 
     def _calls(
@@ -93,13 +103,13 @@ class Probe:
         for place, arguments in before.entered.items():
             depth = {
                 name: depths(joined(arguments, [name]), joined(after.entered[place], [name]),
-                             place.module, problems)
+                             place.name, problems)
                 for name, value in arguments.items() if before.is_rows(value)
             }  # fmt: skip
             inner = {
                 hop: {
                     name: depths(joined(made, [name]), joined(after.propagated[hop], [name]),
-                                 place.module, problems)
+                                 place.name, problems)
                     for name, value in made.items() if before.is_rows(value)
                 }
                 for hop in hops[place] for made in [before.propagated[hop]]
@@ -114,21 +124,6 @@ class Probe:
             cut.out_width = above.deep_width  # what a history of outputs keeps for the next one
         return calls, cuts
 
-    def _kinds(self, cuts: list[Cut]) -> None:
-        """Tell sums from means and from what normalises over the neighbours that it sees."""
-        edges = torch.tensor([[5, 0, 1, 2, 0, 1, 3, 2, 4], [0, 1, 2, 3, 3, 3, 4, 4, 5]])
-        notes, _ = self._noted(torch.ones(6, self.width), edges, constant=True)
-        convs = convolutions(self.net)
-        for cut in cuts:
-            rows, conv = notes.aggregates[cut.place], convs[cut.place.module]
-            cut.adds_loops = notes.messages[cut.place] > edges.size(1)
-            name = conv.aggr if isinstance(conv.aggr, str) else ""
-            counts = not torch.allclose(rows, rows[:1].expand_as(rows), atol=1e-5)
-            if name in ("add", "sum") and counts:
-                cut.kind = SUM
-            else:
-                cut.kind = MEAN if name == "mean" else OTHER
-
     def _is_noisy(self) -> bool:
         edges, size = _path(16)
         x = torch.rand(size, self.width)
@@ -138,29 +133,29 @@ class Probe:
     def _run(self, edges: Tensor, size: int, training: bool = False) -> Notes:
         return self._noted(torch.rand(size, self.width), edges, training=training)[0]
 
-    def _noted(
-        self, x: Tensor, edges: Tensor, *, training: bool = False, constant: bool = False
-    ) -> tuple[Notes, Tensor]:
+    def _noted(self, x: Tensor, edges: Tensor, *, training: bool = False) -> tuple[Notes, Tensor]:
         some = torch.arange(edges.size(1))
-        some = torch.zeros_like(some) if constant else some
         data = {name: values[some % values.size(0)] for name, values in self.data.items()}
-        notes = Notes(x, edges, data, constant=constant)
+        notes = Notes(x, edges, data)
+        return notes, self._pass(notes, training=training)
+
+    def _pass(self, notes: Notes, *, training: bool = False) -> Tensor:
         with (
             in_mode(self.net, training, batch_statistics=training),
             uncached(self.net),
             watching(self.net, notes),
         ):
             try:
-                out = run(self.net, self.call, x, edges, data)
+                return run(self.net, self.call, notes.x, notes.edge_index, notes.data)
             except InputError:
                 raise
             except Exception as error:
                 name, reason = type(self.net).__name__, " ".join(str(error).split())[:300]
+                size, width = notes.x.shape
                 raise InputError(
-                    f"{name} fails on a graph of {x.size(0)} nodes with {x.size(1)} features: "
+                    f"{name} fails on a graph of {size} nodes with {width} features: "
                     f"{type(error).__name__}: {reason}"
                 ) from error
-        return notes, out
 
 
 class _Depths:
@@ -170,6 +165,9 @@ class _Depths:
         self.reach, self.norms = reach, dict[Place, int]()
 
     def __call__(self, before: Tensor, after: Tensor, name: str, problems: list[str]) -> int:
+        if before.shape != after.shape:
+            problems.append(f"{name} chooses nodes by their rows, as pooling does")
+            return 0
         differs = (before != after).flatten(1).any(1).nonzero().flatten() - self.reach
         if not differs.numel():
             return 0

@@ -29,6 +29,11 @@ class Place(NamedTuple):
     call: int
     hop: int = 0
 
+    @property
+    def name(self) -> str:
+        """What a message calls the module; the network itself may be a convolution."""
+        return self.module or "the network itself"
+
 
 class Watcher:
     """What happens while a network runs; does nothing by default."""

@@ -1,19 +1,23 @@
 """Degrees of the whole graph for convolutions that see only a part of it.
 
 `gcn_norm` and `degree` of PyG count the edges they are given. While a batch is processed, both are
-replaced, wherever a module has imported them, by versions that look the degrees up.
+replaced, wherever a module has imported them, by versions that look the degrees up. So is torch's
+`checkpoint`, which would compute convolutions again when the batch is gone.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
 from torch_geometric.nn.conv.gcn_conv import gcn_norm as pyg_gcn_norm
 from torch_geometric.utils import add_remaining_self_loops
 from torch_geometric.utils import degree as pyg_degree
@@ -27,8 +31,10 @@ class WholeDegrees:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.norms = dict[Any, tuple[Tensor, Tensor]]()  # by the form of the norm
+        self.degrees = dict[tuple[int, bool], Tensor]()
         self.ids: Tensor | None = None  # node ids of the rows; None: the edges given are all
-        self.targets: Tensor | None = None  # of the edges that a convolution was given
+        self.given: Tensor | None = None  # edges that the network was given
+        self.edges: Tensor | None = None  # those that a convolution was given
         self.weight: Tensor | None = None  # weights of these edges, if they are the graph's own
         found = [module for module in list(sys.modules.values()) if hasattr(module, "__dict__")]
         self.places = [
@@ -39,11 +45,15 @@ class WholeDegrees:
         ]
 
     def _replacements(self) -> list[tuple[str, Any, Callable[..., Any]]]:
-        return [("gcn_norm", pyg_gcn_norm, self.gcn_norm), ("degree", pyg_degree, self.degree)]
+        return [
+            ("gcn_norm", pyg_gcn_norm, self.gcn_norm),
+            ("degree", pyg_degree, self.degree),
+            ("checkpoint", torch_checkpoint, _at_once),
+        ]
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Replace both functions inside the block."""
+        """Replace the functions inside the block."""
         before = [(module, name, getattr(module, name)) for module, name, _ in self.places]
         try:
             for module, name, ours in self.places:
@@ -54,18 +64,18 @@ class WholeDegrees:
                 setattr(module, name, theirs)
 
     @contextmanager
-    def of(self, ids: Tensor | None) -> Iterator[None]:
-        """Process rows of these nodes inside the block."""
-        before = self.ids, self.targets, self.weight
-        self.ids, self.targets, self.weight = ids, None, None
+    def of(self, ids: Tensor | None, given: Tensor | None = None) -> Iterator[None]:
+        """Process rows of these nodes inside the block, along the edges that are given."""
+        before = self.ids, self.given, self.edges, self.weight
+        self.ids, self.given, self.edges, self.weight = ids, given, None, None
         try:
             yield
         finally:
-            self.ids, self.targets, self.weight = before
+            self.ids, self.given, self.edges, self.weight = before
 
     def expect(self, edge_index: Tensor, weight: Tensor | None) -> None:
         """Note the edges of the convolution that runs next."""
-        self.targets, self.weight = edge_index[1], weight
+        self.edges, self.weight = edge_index, weight
 
     def gcn_norm(
         self,
@@ -100,27 +110,41 @@ class WholeDegrees:
     def degree(
         self, index: Tensor, num_nodes: int | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """`degree` of the targets in the whole graph; other counts stay PyG's."""
-        loops = self._loops_after(index) if self._are_mine(num_nodes) else None
-        if loops is None:
+        """`degree` of the targets, or sources, in the whole graph; other counts stay PyG's."""
+        found = self._whole_degree(index) if self._are_mine(num_nodes) else None
+        if found is None:
             theirs: Tensor = pyg_degree(index, num_nodes, dtype)
             return theirs
-        assert self.ids is not None
-        found = self.graph.degree.index_select(0, self.ids) + loops
         return found.to(dtype or torch.get_default_dtype())
 
     def _are_mine(self, num_nodes: int | None) -> bool:
         return self.ids is not None and num_nodes == self.ids.numel()
 
-    def _loops_after(self, index: Tensor) -> int | None:
-        """How many self-loops per node follow the known targets; None if it is another list."""
-        known = self.targets
-        if known is None or index.dim() != 1 or self.ids is None:
+    def _whole_degree(self, index: Tensor) -> Tensor | None:
+        """The degrees that `index` counts for known edges; None if it is another list.
+
+        A convolution may have removed self-loops, and added one for each row at the end.
+        """
+        if index.dim() != 1 or self.ids is None:
             return None
-        extra = index.numel() - known.numel()
-        if extra not in (0, self.ids.numel()) or not torch.equal(index[: known.numel()], known):
-            return None
-        return int(extra > 0)
+        loops = torch.arange(self.ids.numel(), device=index.device)
+        known = [edges for edges in (self.edges, self.given) if edges is not None]
+        for edges, end, proper in product(known, (1, 0), (False, True)):
+            ends = edges[end][edges[0] != edges[1]] if proper else edges[end]
+            rest = index[ends.numel() :]
+            same = torch.equal(index[: ends.numel()], ends)
+            if same and (not rest.numel() or torch.equal(rest, loops)):
+                return self._degree(end, proper).index_select(0, self.ids) + int(rest.numel() > 0)
+        return None
+
+    def _degree(self, end: int, proper: bool) -> Tensor:
+        """[num_nodes] edges into each node (`end` is 1) or out of it, without loops if `proper`."""
+        key = end, proper
+        if key not in self.degrees:
+            edges = self.graph.edge_index
+            ends = edges[end][edges[0] != edges[1]] if proper else edges[end]
+            self.degrees[key] = torch.bincount(ends, minlength=self.graph.num_nodes)
+        return self.degrees[key]
 
     def _norm(self, weighted: bool, fill: float) -> tuple[Tensor, Tensor]:
         """[num_nodes] degree^(-1/2), and the weight of each node's self-loop.
@@ -141,3 +165,9 @@ class WholeDegrees:
             root = total.pow(-0.5)
             self.norms[key] = root.masked_fill(root == float("inf"), 0.0), loops
         return self.norms[key]
+
+
+def _at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """`checkpoint` that keeps what it computes."""
+    own = inspect.signature(torch_checkpoint).parameters
+    return function(*args, **{name: value for name, value in options.items() if name not in own})

@@ -27,9 +27,11 @@ class WholeGraph:
         """The data of the edges of a block with these nodes."""
         if not self.data:
             return {}
-        position = self._positions(src_ids[edges.col.long()], dst_ids[edges.row.long()])
-        if self.has_parallel:  # the n-th of a target's edges from one source is the n-th in order
-            position += _earlier(edges)
+        source, target = src_ids[edges.col.long()], dst_ids[edges.row.long()]
+        position = self._positions(source, target)
+        if self.has_parallel:
+            number = self._positions(source + 1, target) - position
+            position += _chosen(edges, number)
         return {name: values[position] for name, values in self.data.items()}
 
     def _positions(self, src_ids: Tensor, dst_ids: Tensor) -> Tensor:
@@ -52,12 +54,21 @@ def edge_data(graph: Graph) -> dict[str, Tensor]:
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _earlier(edges: Edges) -> Tensor:
-    """How many edges before each one have the same source and target."""
+def _chosen(edges: Edges, number: Tensor) -> Tensor:
+    """Which of the `number` parallel edges of the graph each edge of a block is, from 0.
+
+    If a block has all of them, they are in order. If it has some, a sampler has not said which: the
+    first of them is any, and always the same in the same block.
+    """
     keys = edges.row.long() * edges.num_src + edges.col.long()
     ordered, order = torch.sort(keys, stable=True)
     starts = torch.ones_like(ordered, dtype=torch.bool)
     starts[1:] = ordered[1:] != ordered[:-1]
-    number = torch.arange(keys.numel(), device=keys.device)
-    first = torch.cummax(torch.where(starts, number, 0), dim=0).values
-    return torch.empty_like(number).index_copy_(0, order, number - first)
+    place = torch.arange(keys.numel(), device=keys.device)
+    first = torch.cummax(torch.where(starts, place, 0), dim=0).values
+    group = starts.cumsum(0) - 1
+    size = torch.bincount(group)[group] if group.numel() else group
+    mixed = (ordered + keys.sum()) * 0x9E3779B1 % 0x7FFFFFFF  # differs from batch to batch
+    total = number[order].clamp(min=1)
+    any_first = torch.where(size < total, mixed, 0)
+    return torch.empty_like(place).index_copy_(0, order, (place - first + any_first) % total)

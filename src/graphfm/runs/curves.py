@@ -22,7 +22,7 @@ def draw_curves(records: Sequence[EpochRecord], score: Score, path: Path) -> Non
     values = losses.twinx()
     values.plot(*zip(*evaluated, strict=True), color=VALIDATION)
     values.plot(score.best_epoch, score.val, "o", color=VALIDATION)
-    values.set_ylabel(f"validation {title(score.metric)}")
+    values.set_ylabel(f"validation {title(score.metric, score.positive)}")
     values.yaxis.label.set_color(VALIDATION)
     test = "" if score.test is None else f", test {rounded(score.test)}"
     values.set_title(f"best epoch {score.best_epoch}: validation {rounded(score.val)}{test}")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
 from graphfm.backbones.ending import Ending, embedding, outputs
 from graphfm.data.graph import SPLITS, Graph
 from graphfm.data.graph.labels import labelled
@@ -62,6 +62,12 @@ class Model:
         return LABELS if self.multi_label else CLASSES
 
     @property
+    def node_rows(self) -> str | None:
+        """The kind of rows that its network reads beside features; None without any."""
+        rows = self.backbone.node_rows
+        return None if rows is None else rows.kind
+
+    @property
     def module(self) -> nn.Module:
         """The network itself: the user's own module, if it was trained as a model."""
         own = getattr(self.backbone, "net", None)
@@ -86,18 +92,24 @@ class Model:
         ids = by_number(graph, nodes)
         return gathered(self.embeddings(graph, layer, ids), num_rows(graph, ids))
 
-    def predictions(self, graph: Graph, ids: Tensor | None = None) -> Iterator[Tensor]:
+    def predictions(
+        self, graph: Graph, ids: Tensor | None = None, tell: Tell = tell_nobody
+    ) -> Iterator[Tensor]:
         """Yield what `predict` returns, one chunk of nodes at a time."""
-        parts = self._parts(graph, outputs(self.backbone), ids)
+        parts = self._parts(graph, outputs(self.backbone), ids, tell)
         if self.task == REGRESSION:
             return map(self._scaled, parts)
         return (probabilities(logits, self.multi_label) for logits in parts)
 
     def embeddings(
-        self, graph: Graph, layer: int | None = None, ids: Tensor | None = None
+        self,
+        graph: Graph,
+        layer: int | None = None,
+        ids: Tensor | None = None,
+        tell: Tell = tell_nobody,
     ) -> Iterator[Tensor]:
         """Yield what `embed` returns, one chunk of nodes at a time."""
-        return self._parts(graph, embedding(self.backbone, layer), ids)
+        return self._parts(graph, embedding(self.backbone, layer), ids, tell)
 
     def evaluate(self, graph: Graph, splits: Sequence[str] = SPLITS) -> dict[str, float | None]:
         """The metric of the training in each split; None where a split is empty."""
@@ -128,7 +140,11 @@ class Model:
             metrics[ALL] = self._metrics(outputs, graph, chosen)
         y, degree = graph.y[chosen], graph.degree[chosen]
         detail = report(self.task, outputs[chosen], y, degree, self.positive)
-        return {"metric": self.metric, "metrics": metrics, "split": split, **detail}
+        positive = None
+        if self.task == CLASSES and self.num_classes == 2:
+            positive = (self.class_names or ("0", "1"))[self.positive]
+        chosen_by = {"metric": self.metric, "positive": positive}
+        return {**chosen_by, "metrics": metrics, "split": split, **detail}
 
     def _metrics(self, outputs: Tensor, graph: Graph, mask: Tensor) -> Metrics:
         if not bool(mask.any()):
@@ -154,14 +170,21 @@ class Model:
         parts = self._parts(graph, outputs(self.backbone))
         return gathered(map(self._scaled, parts), graph.num_nodes)
 
-    def _parts(self, graph: Graph, ending: Ending, ids: Tensor | None = None) -> Iterator[Tensor]:
+    def _parts(
+        self,
+        graph: Graph,
+        ending: Ending,
+        ids: Tensor | None = None,
+        tell: Tell = tell_nobody,
+    ) -> Iterator[Tensor]:
         if graph.num_features != self.num_features:
             raise InputError(
                 f"the graph has {graph.num_features} features per node, but "
                 f"the model was trained on {self.num_features}"
             )
         backbone = self.backbone.to(graph.device)
-        return LayerwiseInference(backbone.adjacency(graph)).parts(backbone, ending, ids=ids)
+        infer = LayerwiseInference(backbone.adjacency(graph), tell=tell)
+        return infer.parts(backbone, ending, ids=ids)
 
     def _scaled(self, rows: Tensor) -> Tensor:
         """Outputs on the scale of the targets, if they are those of a regression."""

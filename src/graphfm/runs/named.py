@@ -55,6 +55,12 @@ class Named:
         """True for a network of PyG that the user brings."""
         return self.name.startswith(MODEL)
 
+    def flag(self, what: str) -> str:
+        """The option that names it on the command line: --backbone, --method or --model."""
+        if self.is_model:
+            return f"--model {self.name.removeprefix(MODEL)}"
+        return f"--{what} {self.name}"
+
     @cached_property
     def digest(self) -> str | None:
         """A hash of the user's own code as it is at the start; None for ours."""

@@ -32,7 +32,7 @@ def draw_report(report: Mapping[str, Any], names: Sequence[str], heading: str, p
     for draw, axes in zip(parts, figure.subplots(1, len(parts), squeeze=False)[0], strict=True):
         draw(axes)
     score = report["metrics"][report["split"]].get(metric)
-    shown = "" if score is None else f": {title(metric)} {rounded(score)}"
+    shown = "" if score is None else f": {title(metric, report.get('positive'))} {rounded(score)}"
     figure.suptitle(f"{heading}{shown}", fontsize=10)
     figure.savefig(path, format="png")
 

@@ -19,6 +19,7 @@ from graphfm.runs.model import Model
 from graphfm.runs.result_files import Array, Columns
 
 MARK = "|"  # between the labels of one node
+LAST = ("truth", "split")  # columns that follow those of classes
 Named = list[tuple[str, Array]]  # columns, of which two may have the same name
 
 
@@ -155,11 +156,15 @@ def as_texts(texts: Iterable[str | None]) -> Array:
 
 
 def distinct(columns: Named) -> Columns:
-    """Columns by name. A name that is taken, in whichever case, is followed by a number."""
-    found, taken = Columns(), set[str]()
-    for name, values in columns:
+    """Columns by name. A name that is taken, in whichever case, is followed by a number.
+
+    The columns truth and split, which come last, keep their names whatever a class is called.
+    """
+    own = {name: place for place, (name, _) in enumerate(columns) if name in LAST}
+    found, taken = Columns(), set(own)
+    for place, (name, values) in enumerate(columns):
         number, free = 1, name
-        while free.casefold() in taken:
+        while free.casefold() in taken and own.get(free) != place:
             number += 1
             free = f"{name}_{number}"
         taken.add(free.casefold())

@@ -200,6 +200,7 @@ class Run:
 
     def code(self) -> dict[str, Any]:
         """What a child process needs to find the user's own code; empty if there is none."""
+        self.own_parts.refuse_to_travel()
         return carried(self.named_method, self.named_backbone)
 
 

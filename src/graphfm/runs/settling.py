@@ -68,7 +68,9 @@ def refuse_history_settings(method: str, made: Method | None, training: Training
 
 def refuse_learned_rows(method: str, backbone: Named, training: Training) -> None:
     """Refuse to learn the input of a network that computes its own from it before training."""
-    if training.node_features == LEARNED and backbone.code.features is not Backbone.features:
+    if training.node_features != LEARNED or backbone.is_model:
+        return
+    if backbone.code.features is not Backbone.features:
         raise InputError(
             f"node_features is learned, but method {method} on backbone {backbone.name} computes "
             "its input once, before training; use degree or random, or another method"

@@ -38,6 +38,7 @@ class Score:
     train_bytes: int | None = None  # of preparation and steps alone; None if it is not known
     metric: str = "micro-f1"  # what `val` and `test` are
     metrics: Mapping[str, Metrics] = field(default_factory=dict)  # all of them, by split
+    positive: str | None = None  # of two classes the one that rankings look for
 
     @property
     def gain(self) -> float:

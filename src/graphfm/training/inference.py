@@ -1,11 +1,11 @@
 """Exact outputs of a network, one layer at a time, in chunks of nodes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from graphfm.backbones.base import Backbone
+from graphfm.backbones.base import Backbone, Tell, tell_nobody
 from graphfm.backbones.ending import Ending, outputs
 from graphfm.batch import Targets, offsets
 from graphfm.data.matrix.adjacency import Adjacency
@@ -16,6 +16,7 @@ from graphfm.layer import GraphLayer
 from graphfm.norm import evaluating
 from graphfm.tables.device import DeviceTable, places
 
+MESSAGE_NUMBERS = 1 << 25  # of messages in memory together: 128 MiB
 KEPT_BYTES = 8 << 30  # rows that need no neighbours are kept if smaller, else recomputed
 ReadRows = Callable[[Tensor], Tensor]  # reads the rows of given nodes
 
@@ -35,11 +36,12 @@ class LayerwiseInference:
         *,
         chunk_nodes: int = CHUNK_NODES,
         chunk_edges: int = CHUNK_EDGES,
+        tell: Tell = tell_nobody,
     ) -> None:
         self.adjacency, self.chunk_nodes, self.chunk_edges = adjacency, chunk_nodes, chunk_edges
         self.ranges = ranges(adjacency.graph.indptr, chunk_nodes, chunk_edges)
         self.first_hop: DeviceTable | None = None  # the first layer's aggregates, if known
-        self.exact = Exact()
+        self.exact, self.tell = Exact(), tell
 
     def __call__(
         self, backbone: Backbone, x: Tensor | None = None, ids: Tensor | None = None
@@ -74,7 +76,7 @@ class LayerwiseInference:
         nodes, device = self.adjacency.graph.num_nodes, x.device
         table = DeviceTable(nodes, layer.agg_width, dtype=x.dtype, device=device)
         finite = torch.ones((), dtype=torch.bool, device=device)
-        for start, end in self.ranges:
+        for start, end in self._ranges_for(layer):
             if layer.sums:
                 table.rows[start:end] = self.adjacency.product(start, end, x)
             else:
@@ -90,10 +92,17 @@ class LayerwiseInference:
         self.first_hop = table
         return table
 
+    def _ranges_for(self, layer: GraphLayer) -> Sequence[tuple[int, int]]:
+        """Chunks of nodes: smaller ones for a layer that keeps a message for each edge."""
+        if not layer.message_width:
+            return self.ranges
+        edges = max(1, min(self.chunk_edges, MESSAGE_NUMBERS // layer.message_width))
+        return ranges(self.adjacency.graph.indptr, self.chunk_nodes, edges)
+
     def _at_once(self, backbone: Backbone, ending: Ending, x: Tensor) -> Tensor:
         """Compute every layer for all nodes together."""
         if backbone.infers_itself:
-            return backbone.infer(self.adjacency, x, ending.num_layers, self.chunk_edges)
+            return backbone.infer(self.adjacency, x, ending.num_layers, self.chunk_edges, self.tell)
         block, known = self.adjacency.full_block(), self.first_hop
         first = backbone.encode(x.float())
 
@@ -119,11 +128,20 @@ class LayerwiseInference:
             compute = self._layer(depth, layer, read, h0)
             if depth == num_layers - 1:
                 return compute
-            return self._stored(wanted[depth], map(compute, self._chunks(wanted[depth])))
+            chunks = self._told_chunks(f"layer {depth + 1} of {num_layers}", wanted[depth])
+            return self._stored(wanted[depth], map(compute, chunks))
 
         kept = backbone.walk(first, output, num_layers)
-        for chunk in self._chunks(ids):
+        for chunk in self._told_chunks("rows", ids):
             yield ending.finish([read(chunk) for read in kept])
+
+    def _told_chunks(self, what: str, ids: Tensor | None) -> Iterator[Tensor]:
+        """The chunks of some nodes; reports how many nodes are done."""
+        done, total = 0, self.adjacency.graph.num_nodes if ids is None else ids.numel()
+        for chunk in self._chunks(ids):
+            yield chunk
+            done += chunk.numel()
+            self.tell(what, done, total)
 
     def _layer(
         self, depth: int, layer: GraphLayer, read: ReadRows, h0: ReadRows | None

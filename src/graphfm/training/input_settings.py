@@ -33,6 +33,14 @@ class InputSettings:
                 f"{self.node_features}; leave node_width out"
             )
 
+    def refuse_gathered(self, accumulate: int) -> None:
+        """Refuse to gather gradients of learned rows, which move at every step."""
+        if accumulate > 1 and self.node_features == LEARNED:
+            raise InputError(
+                "accumulate gathers gradients of weights, but learned rows move at every step; "
+                "leave accumulate out, or use node_features degree or random"
+            )
+
     def input_rows(self, num_features: int, num_nodes: int, seed: int) -> InputRows | None:
         """What makes the network's input rows; None if it reads the features as they are."""
         if self.node_features == NONE and not self.standardize:

@@ -105,7 +105,7 @@ class Loop:
         if improved := progress.add(record, trainer.training):
             progress.keep(trainer.backbone)
         for callback in self.callbacks:
-            self.asked_to_stop |= callback.on_epoch(record, progress.best_value) is True
+            self.asked_to_stop |= bool(callback.on_epoch(record, progress.best_value))
             if improved:
                 callback.on_best(trainer.backbone)
         if self.checkpointer is not None and self.checkpointer.is_due(trainer):
@@ -181,4 +181,5 @@ class Loop:
             train_bytes=trainer.memory.measured,
             metric=trainer.question.metric,
             metrics=metrics,
+            positive=trainer.question.positive_name(trainer.graph),
         )

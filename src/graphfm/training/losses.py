@@ -89,16 +89,20 @@ class Loss:
         return outputs.float() * self.scale + self.center
 
     def _own(self, function: OwnLoss, outputs: Tensor, y: Tensor) -> Tensor:
-        """The user's loss of rows whose label is known; others are given 0 as their label."""
-        found = function(self.values(outputs), torch.where(known(y), y, torch.zeros_like(y)))
+        """The user's loss of rows with a label; rows without any are given 0 and left out.
+
+        Single gaps in a row stay -1 or NaN: the function decides what they mean.
+        """
+        has_label = labelled(y)
+        shape = (-1, *[1] * (y.ndim - 1))
+        found = function(self.values(outputs), y.where(has_label.view(shape), torch.zeros_like(y)))
         if not isinstance(found, Tensor) or found.shape != y.shape[:1]:
             got = f"shape {list(found.shape)}" if isinstance(found, Tensor) else type(found)
             raise InputError(
                 f"the loss returned {got} for {y.size(0)} rows; expected a tensor with a loss for "
                 "each row, as of reduction='none'"
             )
-        losses = torch.where(labelled(y), found, 0.0)
-        weight = None if y.ndim > 1 else self.class_weight
+        losses, weight = torch.where(has_label, found, 0.0), self.class_weight
         return losses if weight is None else losses * weight[y.clamp(min=0)]
 
     def _of_targets(self, outputs: Tensor, y: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from graphfm.backbones.input_rows import LEARNED
 from graphfm.errors import InputError
 from graphfm.kernels.adam import Adam
 from graphfm.training.own_parts import OwnParts, make_own_optimizer
@@ -39,6 +40,11 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """Make a network's optimizer; on a GPU its state lives there, so a CUDA graph can hold it."""
     if own.optimizer is not None:
+        if training.node_features == LEARNED:
+            raise InputError(
+                "an optimizer of your own moves weights, not learned rows; leave it out, or use "
+                "node_features degree or random"
+            )
         return make_own_optimizer(own.optimizer, backbone)
     on_gpu, decay = device.type == "cuda", training.weight_decay
     rate = torch.tensor(training.lr, device=device) if on_gpu else training.lr

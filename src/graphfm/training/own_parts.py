@@ -14,6 +14,11 @@ from graphfm.errors import InputError
 OwnLoss = Callable[[Tensor, Tensor], Tensor]  # outputs and labels of rows -> a loss for each row
 OwnOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 OwnSchedule = Callable[[int], float]  # epoch, counted from 0 -> factor of the learning rate
+UNREAD = {  # settings that a part of the user's own replaces
+    "loss": ("label_smoothing", "focal_gamma", "huber_delta"),
+    "optimizer": ("lr", "weight_decay", "momentum"),
+    "schedule": ("warmup", "lr_every", "lr_factor", "lr_patience"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +35,40 @@ class OwnParts:
         names = [item.name for item in fields(cls)]
         return cls(**{name: options.pop(name) for name in names if callable(options.get(name))})
 
+    def refuse_unread(self, options: Mapping[str, Any]) -> None:
+        """Refuse settings that would have no effect beside these parts."""
+        for name in self.given():
+            for setting in UNREAD[name]:
+                if options.get(setting) is not None:
+                    raise InputError(
+                        f"{setting} has no effect beside your own {name}; leave it out"
+                    )
+
+    def refuse_to_travel(self) -> None:
+        """Refuse a comparison, whose trainings run in processes that cannot have these parts."""
+        for name in self.given():
+            raise InputError(
+                f"{name} is a function, which cannot be sent to the processes of a comparison; "
+                "give the name of a setting, or use graphfm.train"
+            )
+
     def given(self) -> dict[str, Callable[..., Any]]:
         """The parts that there are, by name."""
         found = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: part for name, part in found.items() if part is not None}
 
-    def require(self, recorded: Mapping[str, str]) -> None:
-        """Refuse to continue a run without the parts that it was made with, or with others."""
+    def require(self, recorded: Mapping[str, str], places: Mapping[str, str]) -> None:
+        """Refuse to continue a run without the parts that it was made with, or with others.
+
+        `places` are the modules and names of the parts that are given.
+        """
         given = self.given()
         for name, place in recorded.items():
+            if name in given and places[name] != place:
+                raise InputError(
+                    f"the run was made with the {name} {place}, but {places[name]} was given; "
+                    f"give {place}"
+                )
             if name not in given:
                 raise InputError(
                     f"the run was made with your own {name}, {place}; give it again, in "

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphfm.data.graph import Graph
 from graphfm.errors import InputError, known_name
-from graphfm.metrics.names import AUTO, REGRESSION, names_for, title
+from graphfm.metrics.names import AUTO, LABELS, REGRESSION, names_for, title
 from graphfm.metrics.scores import LAST, Metrics, all_scores, is_defined, score
 from graphfm.options import one_of
 from graphfm.training.class_weights import weights_of
@@ -50,7 +50,18 @@ class Question:
         """The same question, with a loss of the user's own."""
         if function is None:
             return self
+        if self.task == LABELS and self.loss.class_weight is not None:
+            raise InputError(
+                "class_weights weigh single labels, and a loss of your own has one number for all "
+                "labels of a node; leave class_weights out, and weigh labels in the loss"
+            )
         return replace(self, loss=replace(self.loss, function=function))
+
+    def positive_name(self, graph: Graph) -> str | None:
+        """The class that rankings look for, where there are two; None: there is no such class."""
+        if graph.task != "classes" or graph.num_classes != 2:
+            return None
+        return (graph.class_names or ("0", "1"))[self.positive]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,9 +99,12 @@ def _why(metric: str) -> str:
 
 
 def _positive(graph: Graph, name: str | None) -> int:
-    """The number of the positive class; the last unless one is named."""
+    """The number of the positive class of two: the one that is named, or else the rarer one."""
     if name is None:
-        return LAST
+        if graph.task != "classes" or graph.num_classes != 2:
+            return LAST
+        counts = torch.bincount(graph.y[graph.train_mask].clamp(min=0), minlength=2)
+        return int(counts[1] <= counts[0])
     if graph.task != "classes" or graph.num_classes != 2:
         raise InputError(
             f"positive is {name}, but the graph does not have two classes; leave it out"

@@ -49,7 +49,7 @@ class QuestionSettings:
     ] = 1.0
     positive: Annotated[
         str | None,
-        Setting("Of two classes the one that rankings look for; auto: the second.", rare=True),
+        Setting("Of two classes the one that rankings look for; auto: the rarer.", rare=True),
     ] = None
 
     def check_question(self) -> None:

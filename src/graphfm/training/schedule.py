@@ -39,7 +39,7 @@ class Schedule(LambdaLR):
 
     def _factor(self, epoch: int) -> float:
         if self.own is not None:
-            return float(self.own(epoch))
+            return _checked(self.own(epoch))
         factor = self.training.factor(epoch)
         return factor * self.training.lr_factor**self.reductions if self.reductions else factor
 
@@ -72,6 +72,12 @@ class Schedule(LambdaLR):
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
+
+
+def _checked(found: Any) -> float:
+    if not isinstance(found, int | float) or not 0 <= found < math.inf:
+        raise InputError(f"the schedule returned {found!r}; expected a number, 0 or more")
+    return float(found)
 
 
 def factor(training: Training, epoch: int) -> float:

@@ -130,6 +130,7 @@ class Training(QuestionSettings, InputSettings):
         check_choices(self)
         self.check_question()
         self.check_inputs()
+        self.refuse_gathered(self.accumulate)
         check_schedule(self)
         check_optimizer(self)
 

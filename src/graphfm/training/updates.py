@@ -31,11 +31,12 @@ class Updates:
         self.parameters = [one for one in backbone.parameters() if one.requires_grad]
         self.optimizer, self.rows = optimizer, rows
         self.clip, self.every = training.clip, training.accumulate
-        device = self.parameters[0].device if self.parameters else None
         self.count = torch.zeros((), dtype=torch.int64)  # steps whose gradients are gathered
+        # For each parameter, 1 if it had a gradient; one that had none does not move.
+        self.moves = torch.zeros(len(self.parameters), dtype=torch.int8)
         self.gathered = list[Tensor]()
         if self.every > 1:
-            self.gathered = [torch.zeros_like(one, device=device) for one in self.parameters]
+            self.gathered = [torch.zeros_like(one) for one in self.parameters]
 
     def __call__(self, loss: Tensor, given: StepInput) -> None:
         """Take the gradient of a loss, and move the weights if enough are gathered."""
@@ -51,18 +52,20 @@ class Updates:
     def finish(self) -> None:
         """Move the weights by what is gathered, at the end of an epoch."""
         if (count := int(self.count)) > 0:
-            for parameter, sum_of in zip(self.parameters, self.gathered, strict=True):
-                parameter.grad = sum_of / count
+            parts = zip(self.parameters, self.gathered, self.moves.tolist(), strict=True)
+            for parameter, sum_of, moves in parts:
+                parameter.grad = sum_of / count if moves else None
             self._move()
             self.optimizer.zero_grad()
-            torch._foreach_zero_(self.gathered)
-            self.count.zero_()
+            for tensor in (*self.gathered, self.count, self.moves):
+                tensor.zero_()
 
     @torch.no_grad()
     def _gather(self) -> None:
-        for parameter, sum_of in zip(self.parameters, self.gathered, strict=True):
+        for number, parameter in enumerate(self.parameters):
             if parameter.grad is not None:
-                sum_of += parameter.grad
+                self.gathered[number] += parameter.grad
+                self.moves[number] = 1
         self.count += 1
         if int(self.count) == self.every:
             self.finish()
@@ -75,7 +78,7 @@ class Updates:
     def state_dict(self) -> dict[str, Tensor]:
         """The gradients that are gathered, and of how many steps they are."""
         gathered = {str(number): sum_of for number, sum_of in enumerate(self.gathered)}
-        return {"count": self.count, **gathered}
+        return {"count": self.count, "moves": self.moves, **gathered}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Continue from a saved state. Tensors are filled in place."""

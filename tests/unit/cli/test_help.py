@@ -134,8 +134,9 @@ def test_the_options_of_train_are_the_declared_settings():
     declared |= {name for method in METHODS.values() for name in options_in(method)}
     declared |= options_in(Training).keys()
     others = {
-        "dataset", "method", "backbone", "device", "out", "recipe", "resume", "checkpoint_every",
-        "explain", "config", "print_config", "json", "quiet", "verbose", "help", "help_all",
+        "dataset", "method", "backbone", "model", "model_option", "device", "out", "recipe",
+        "resume", "checkpoint_every", "explain", "config", "print_config", "json", "quiet",
+        "verbose", "help", "help_all",
     }  # fmt: skip
     assert help_texts().keys() == declared | others
 

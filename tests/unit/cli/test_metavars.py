@@ -12,7 +12,7 @@ COMMANDS = (
 )  # fmt: skip
 VALUES = {
     "N", "X", "NAME", "NAMES", "N[,N]", "X[,X]", "NAME[,NAME]", "FOLDER", "FILE", "TEXT", "TIME",
-    "METHOD.OPTION=VALUE", "OPTION=VALUES",
+    "METHOD.OPTION=VALUE", "OPTION=VALUES", "NAME=VALUE",
 }  # fmt: skip
 
 

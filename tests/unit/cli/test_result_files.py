@@ -102,8 +102,8 @@ def test_labels_and_their_probabilities_of_a_node_with_many(here):
     ended("predict", "run", "--out", "p.parquet", "--probabilities", "--top", 2)
     table = duckdb.sql("SELECT * FROM 'p.parquet' ORDER BY node")
     assert table.columns == [
-        "node", "name", "class", "probability", "class_2", "probability_2", "red", "Red_2", "split",
-        "truth", "split_2",
+        "node", "name", "class", "probability", "class_2", "probability_2", "red", "Red_2",
+        "split_2", "truth", "split",
     ]  # fmt: skip
     rows = table.fetchall()
     for row in rows:

@@ -108,7 +108,7 @@ def test_ones_own_loss_of_labels_and_of_a_regression(make_graph):
 )
 def test_what_is_not_a_part_is_refused(make_graph, wrong, message):
     with pytest.raises(InputError, match=message):
-        graphfm.train(make_graph(), **SMALL, **wrong)
+        graphfm.train(make_graph(), hidden=8, epochs=2, **wrong)
 
 
 def test_ones_own_schedule_sets_the_rate(make_graph):
@@ -198,3 +198,105 @@ def test_a_training_is_not_stopped_before_its_first_evaluation(make_graph):
 
     settings = {**SMALL, "epochs": 9, "eval_every": 3}
     assert graphfm.train(make_graph(), callbacks=[AtOnce()], **settings).score.epochs == 3
+
+
+def test_single_gaps_reach_ones_own_loss(make_graph):
+    graph = make_graph(multi_label=True)
+    y = graph.y.clone()
+    y[::3, 1] = -1
+    gaps = graphfm.Graph.from_edges(
+        graph.edge_index, graph.x, y, train_mask=graph.train_mask, val_mask=graph.val_mask
+    )
+
+    def of_known(outputs, y):
+        losses = binary_cross_entropy_with_logits(
+            outputs, y.clamp(min=0).to(outputs.dtype), reduction="none"
+        )
+        return (losses * (y >= 0)).sum(1) / (y >= 0).sum(1).clamp(min=1)
+
+    usual, own = (graphfm.train(gaps, **SMALL, **m) for m in ({}, {"loss": of_known}))
+    for p, q in zip(weights(usual), weights(own), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"accumulate": 2, "node_features": "learned"}, "learned rows move at every step"),
+        ({"optimizer": rmsprop, "node_features": "learned"}, "moves weights, not learned rows"),
+        ({"optimizer": rmsprop, "weight_decay": 0.1}, "weight_decay has no effect beside your own"),
+        ({"schedule": falling, "warmup": 1}, "warmup has no effect beside your own schedule"),
+        ({"loss": plain, "label_smoothing": 0.1}, "label_smoothing has no effect beside your own"),
+        ({"schedule": lambda epoch: None}, "the schedule returned None; expected a number"),
+        ({"schedule": lambda epoch: -1.0}, "the schedule returned -1.0; expected a number"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(make_graph, settings, message):
+    rate = {} if "optimizer" in settings else {"lr": 0.01}
+    with pytest.raises(InputError, match=message):
+        graphfm.train(make_graph(), hidden=8, epochs=2, **rate, **settings)
+
+
+def test_class_weights_of_labels_are_refused_beside_ones_own_loss(make_graph):
+    with pytest.raises(InputError, match="weigh single labels"):
+        graphfm.train(make_graph(multi_label=True), loss=plain, class_weights="balanced", **SMALL)
+
+
+@pytest.mark.parametrize("name", ["compare", "tune"])
+def test_functions_do_not_reach_the_processes_of_a_comparison(make_graph, tmp_path, name):
+    make_graph().save(tmp_path / "graph.npz")
+    more = {"budget_epochs": 1} if name == "compare" else {"trials": 1}
+    with pytest.raises(InputError, match="loss is a function, which cannot be sent"):
+        getattr(graphfm, name)(tmp_path / "graph.npz", ["full"], loss=plain, **more)
+
+
+def test_another_part_than_that_of_the_run_is_refused(make_graph, tmp_path):
+    run = Run.make(dataset="in-memory", loss=plain, **SMALL)
+    with pytest.raises(TrainingStopped):
+        start(run, make_graph(), out=tmp_path / "cut", stop_signal=StopAfter(2))
+    with pytest.raises(InputError, match="made with the loss .*:plain, but .*:rmsprop was given"):
+        graphfm.resume(tmp_path / "cut", make_graph(), loss=rmsprop)
+    result = graphfm.resume(tmp_path / "cut", make_graph(), loss=plain)
+    again = graphfm.resume(tmp_path / "cut", make_graph())  # a finished run is only read
+    assert again.score == result.score
+
+
+def test_an_unused_parameter_does_not_move(make_graph):
+    class Unused(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = torch.nn.Linear(7, 4), torch.nn.Linear(7, 4)
+
+        def forward(self, x, edge_index):
+            return self.used(x)
+
+    network = Unused()
+    before = network.unused.weight.detach().clone()
+    settings = {"epochs": 2, "optimizer": "adamw", "weight_decay": 0.5, "accumulate": 2}
+    graphfm.train(make_graph(), model=network, method="graphsage", batch_size=5, **settings)
+    assert torch.equal(network.unused.weight, before)
+
+
+class Counting(torch.optim.SGD):
+    """Keeps a number and not a tensor."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                state["count"] = state.get("count", 0) + 1
+                assert isinstance(state["count"], int)
+
+
+def counting(parameters):
+    return Counting(parameters, lr=0.1)
+
+
+def test_numbers_of_an_optimizer_are_kept(make_graph, tmp_path):
+    run = Run.make(dataset="in-memory", optimizer=counting, hidden=8, epochs=4)
+    start(run, make_graph(), out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, make_graph(), out=tmp_path / "cut", stop_signal=StopAfter(4))
+    graphfm.resume(tmp_path / "cut", make_graph(), optimizer=counting)
+    assert differences(tmp_path / "whole", tmp_path / "cut") == []

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphfm import InputError
+from graphfm import Callback, InputError
 from graphfm.api import start
 from graphfm.runs.run import Run
 from graphfm.training.schedule import Schedule, plateaus
@@ -78,14 +78,11 @@ def test_a_training_on_a_plateau_lowers_its_rate(make_graph, tmp_path):
     assert seen.rates[2:] == pytest.approx([1e-9 * 0.5**n for n in range(6)])  # no score improves
 
 
-class Rates:
+class Rates(Callback):
     """Keeps the learning rate of each epoch."""
 
     def __init__(self):
         self.rates = []
-
-    def on_begin(self, records):
-        pass
 
     def on_epoch(self, record, best):
         self.rates.append(record.lr)

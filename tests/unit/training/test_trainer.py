@@ -9,7 +9,6 @@ import torch
 from graphfm import Graph, InputError, train
 from graphfm.kernels import backend
 from graphfm.runs.run import Run, build
-from graphfm.training import whole_graph
 from graphfm.training.loop import Loop
 from graphfm.training.settings import Training
 from graphfm.training.staleness import staleness
@@ -99,7 +98,7 @@ def test_whoever_calls_a_method_the_settings_hold(
 
     monkeypatch.setattr(trainer, "loss", looking(trainer.loss))
     monkeypatch.setattr(type(trainer.infer), "__call__", looking(type(trainer.infer).__call__))
-    monkeypatch.setattr(whole_graph, "encode_all", looking(whole_graph.encode_all))
+    monkeypatch.setattr(trainer.backbone, "whole_pass", looking(trainer.backbone.whole_pass))
     try:
         trainer.step(torch.arange(9))
         trainer.epoch()

@@ -45,7 +45,8 @@ class Graph(Doors):
     - *Edge weights* are positive. They scale messages, and a mean becomes a weighted mean. Maxima
       and minima ignore them.
     - *Edge attributes* and *edge types* are carried along; models of PyG may read them.
-    - A graph *without features* (`x` has no columns) can be described, but not trained on.
+    - A graph *without features* (`x` has no columns) is trained on rows that are made for its
+      nodes (`node_features`).
     """
 
     indptr: Tensor  # [num_nodes + 1] int64

@@ -156,8 +156,9 @@ def label_warning(graph: Graph, shares: Sequence[tuple[str, int, float]]) -> str
     if share < SKEWED:
         return None
     metric = "average-precision" if graph.num_classes == 2 else "macro-f1"
+    of = f" (of class {shares[-1][0]})" if graph.num_classes == 2 else ""
     return (
         f"{share:.1%} of the labelled nodes have class {name}; a model that always predicts it "
         f"scores {share:.3f}, so compare scores with that number, or train with --class-weights "
-        f"balanced --metric {metric}"
+        f"balanced --metric {metric}{of}"
     )

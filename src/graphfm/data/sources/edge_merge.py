@@ -29,7 +29,8 @@ def merge_edges(
     degree = np.zeros(num_nodes, np.int64)
     degree[: graph.num_nodes] = graph.degree.numpy()
     indices = graph.indices.numpy()
-    if degree.min() < 0 or (len(indices) and not 0 <= indices.min() <= indices.max() < num_nodes):
+    known = len(indices) == 0 or 0 <= indices.min() <= indices.max() < graph.num_nodes
+    if degree.min() < 0 or not known:
         raise InputError("the edges of the graph are damaged; import it again")
     changed = np.zeros(num_nodes, bool)
     changed[targets] = True

@@ -78,7 +78,7 @@ def test_a_value_that_only_some_take_is_a_row_that_says_so(make_plan, monkeypatc
 
 
 def test_a_method_with_a_network_of_its_own_gets_it(make_plan, monkeypatch):
-    monkeypatch.setattr("graphfm.runs.run.OWN_NETWORK", {"graphsage": "gcn"})
+    monkeypatch.setattr("graphfm.runs.settling.OWN_NETWORK", {"graphsage": "gcn"})
     plan = make_plan("full,graphsage", backbone="pna", layers=3)
     assert [entry.backbone for entry in plan.entries] == ["pna", "gcn"]
     runs = [entry.cells[0].run for entry in plan.entries]

@@ -34,7 +34,11 @@ from graphfm.memory import available_memory
 
 Array = np.ndarray[Any, Any]
 TEXT = "VARCHAR"  # the type in which ids are compared
-STALE = ("report", "edge_summary")  # what `meta` says of a graph without the new nodes
+STALE = (
+    "report",
+    "edge_summary",
+    "node_summary",
+)  # what `meta` says of a graph without the new nodes
 log = logging.getLogger("graphfm")
 
 
@@ -72,14 +76,14 @@ def join_tables(
 
 
 def _kept_tables(graph: Graph) -> Mapping[str, Any]:
-    """The columns that the import used; folders of earlier versions do not tell all of them."""
+    """The columns that the import used, and what its edges meant."""
     kept = graph.meta.get("tables")
     if isinstance(kept, Mapping):
         return kept
-    summary = graph.meta.get("edge_summary")
-    undirected = isinstance(summary, Mapping) and summary.get("undirected") is True
-    weight = {} if graph.edge_weight is None else {"weight": "weight"}
-    return {"edges": {"undirected": undirected, **weight}}
+    raise InputError(
+        "the graph does not say which tables it was made of (it was not imported, or by an earlier "
+        "version); import it again with 'graphfm import' to let new nodes join"
+    )
 
 
 def _read_nodes(

@@ -175,17 +175,16 @@ def test_a_graph_that_keeps_no_encodings_is_refused(tmp_path):
         joined(tmp_path, load(tmp_path / "g"), [NEW])
 
 
-def test_a_folder_of_an_earlier_version_has_the_usual_columns(tmp_path):
-    graph, _ = imported(
-        tmp_path, ROWS, pairs(ROWS, RING), node_features=FEATURES, edge_undirected=True
-    )
+def test_a_folder_that_does_not_know_its_tables_is_refused(tmp_path):
+    """What an edge means would be a guess: one direction or both, kept or dropped."""
+    imported(tmp_path, ROWS, pairs(ROWS, RING), node_features=FEATURES, edge_undirected=True)
     path = tmp_path / "graph" / "graph.json"
     record = json.loads(path.read_text())
     del record["tables"]
     path.write_text(json.dumps(record))
     edges = [{"source": "new", "target": ROWS[3]["id"]}]
-    found = joined(tmp_path, load(tmp_path / "graph"), [NEW], edges)
-    assert found.num_edges == graph.num_edges + 2
+    with pytest.raises(InputError, match="does not say which tables .* import it again"):
+        joined(tmp_path, load(tmp_path / "graph"), [NEW], edges)
 
 
 @pytest.mark.parametrize(
