@@ -73,14 +73,14 @@ def _read_tables(
     try:
         tell("reading tables", 0, 4)
         edge_sql, edge_columns = db.reader(edge_files, edges.delimiter)
-        ends = [edges.source, edges.target]
-        for name in ends:
-            check_column(name, list(edge_columns), "edges")
-        types = [edge_columns[name] for name in ends]
+        ends = {"--source": edges.source, "--target": edges.target}
+        for option, name in ends.items():
+            check_column(name, list(edge_columns), "edges", option)
+        types = [edge_columns[name] for name in ends.values()]
         node_columns: dict[str, str] = {}
         if node_files:
             node_sql, node_columns = db.reader(node_files, nodes.delimiter)
-            check_column(nodes.id, list(node_columns), "nodes")
+            check_column(nodes.id, list(node_columns), "nodes", "--id")
             types.append(node_columns[nodes.id])
         kind = id_type(types)
         read_edges(db, edges, edge_sql, edge_columns, kind)

@@ -83,7 +83,8 @@ def check_new_values(db: Database, encoding: Encoding, number: int, kind: str) -
             )  # fmt: skip
     else:
         boolean = how == "boolean"
-        check_castable(db, name, how, place, "BOOLEAN" if boolean else "DOUBLE")
+        kind, advice = "BOOLEAN" if boolean else "DOUBLE", "mend it, or leave it empty if missing"
+        check_castable(db, name, how, place, kind, advice)
         value = f"TRY_CAST({place} AS BOOLEAN)" if boolean else number_sql(place)
         missing = int(db.one(f"SELECT count(*) FILTER ({value} IS NULL) FROM node")[0])
         if missing and how == "as-is":
