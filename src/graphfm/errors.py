@@ -19,6 +19,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+def counted(number: int, one: str, more: str) -> str:
+    """A number and what there are so many of, as in "1 row is" and "2 rows are"."""
+    return f"{number:,} {one if number == 1 else more}"
+
+
 def known_name(what: str, name: str, known: Collection[str]) -> None:
     """Refuse an unknown name."""
     if name not in known:

@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 log = logging.getLogger("graphfm")
 LEAST, MOST = 1e-30, 1e30  # weights that a graph may have
 PAIRS_AT_ONCE = 1 << 20
+LOOPS = "SELECT count(*) - count(DISTINCT s) FROM pair WHERE s = t"  # rows that repeat a self-loop
 NUMBER = "TRY_CAST(w AS DOUBLE)"
 
 
@@ -79,6 +80,7 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
         "edges_with_bad_weight": bad,
         "edges_with_unknown_id": unknown,
         "nodes_added": added,
+        "repeated_loops": int(db.one(LOOPS)[0]),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from graphfm.data.sources.tables.database import ROWS_AT_ONCE, Database
-from graphfm.errors import InputError, known_name
+from graphfm.errors import InputError, counted, known_name
 
 Array = np.ndarray[Any, Any]
 ENCODINGS = {
@@ -68,8 +68,9 @@ def fit(db: Database, name: str, wanted: str, place: str, kind: str) -> Encoding
         missing = _missing(db, name, number_sql(place))
     if base in ("boolean", "as-is"):
         if base == "as-is" and missing:
+            who = counted(missing, "row has", "rows have")
             raise InputError(
-                f"{missing:,} rows have no {name!r}, which is taken as it is; encode it by "
+                f"{who} no {name!r}, which is taken as it is; encode it by "
                 "standard, min-max or rank-gauss, which say what is missing"
             )
         return Encoding(name, base, 1 + bool(missing), missing, bool(missing))

@@ -53,7 +53,10 @@ def import_tables(
         shutil.rmtree(scratch)
         if not request.nodes.features:
             _write_degrees(folder, num_nodes)
-        report |= {"duplicate_edges": found.duplicates, "isolated_nodes": isolated}
+        loops = report.pop("repeated_loops")
+        again = (found.duplicates + loops) // 2 if request.edges.undirected else found.duplicates
+        report |= {"duplicate_edges": again, "duplicates": request.edges.duplicate_rule}
+        report["isolated_nodes"] = isolated
         about |= {"edges": found.num_edges, "raw_edges": report["edge_rows"], "name": out.name}
         about["tables"] = request.kept()
         return finish(folder, about, report)

@@ -15,7 +15,7 @@ from graphfm.data.sources.tables.database import Database, as_text
 from graphfm.data.sources.tables.encodings import GAP, check_castable, number_sql
 from graphfm.data.sources.tables.nodes import NUL, refuse
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
-from graphfm.errors import InputError
+from graphfm.errors import InputError, counted
 
 Array = np.ndarray[Any, Any]
 MOST_CLASSES = 1 << 15
@@ -143,7 +143,8 @@ def read_split(db: Database, request: Request, y: Array) -> tuple[Array, int]:
     else:
         split = _by_shares(rule, y, has_label)
     if count := int(((split >= 0) & ~has_label).sum()):
-        refuse(request, "unlabelled", f"{count:,} nodes are in the split but have no label")
+        who = counted(count, "node of the split has", "nodes of the split have")
+        refuse(request, "unlabelled", f"{who} no label")
         split[~has_label] = -1
     for part, name in enumerate(SPLITS[:2]):
         if not (split == part).any():

@@ -20,7 +20,7 @@ from graphfm.data.sources.tables.database import (
     quoted,
 )
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
-from graphfm.errors import InputError
+from graphfm.errors import InputError, counted
 
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 BYTES_PER_ID = 300  # of DuckDB's memory, while distinct ids are looked for
@@ -119,7 +119,8 @@ def read_nodes(
     repeated = _repeated(db, rows)
     if repeated:
         value = db.one("SELECT id FROM node GROUP BY id HAVING count(*) > 1 LIMIT 1")[0]
-        refuse(request, "duplicate-ids", f"{repeated:,} rows repeat an id, such as {value!r}")
+        again = counted(repeated, "row repeats an id", "rows repeat an id")
+        refuse(request, "duplicate-ids", f"{again}, such as {value!r}")
         db.run(
             "CREATE TABLE whole AS SELECT * FROM node WHERE rowid IN "
             "(SELECT min(rowid) FROM node GROUP BY id) ORDER BY rowid"

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import IO, cast
 
+from graphfm.errors import counted
+
 SHOWN_FILES = 3
 SNIFFED_ROWS = 1 << 15  # DuckDB looks at fewer before it says that it cannot read a file
 NOT_UTF8 = "it is not UTF-8; save it as UTF-8"
 QUOTES = 'a quote is not closed, or text follows it; write " within a text as ""'
-COLUMNS = "expected as many columns as names; mend that line, or check --delimiter"
+COLUMNS = "expected as many columns as names; mend the line"
 CASES = (
     (r"(?i)not utf-8|invalid utf-?8|invalid unicode", NOT_UTF8),
     (r"unterminated quote", QUOTES),
@@ -42,7 +44,7 @@ def _problem(text: str, files: Sequence[str], separator: str) -> str:
     # DuckDB counts lines of JSON from 1 or from 2
     place = "" if line is None else f"{'near ' if 'JSON' in text else ''}line {line[1]}: "
     if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
-        return f"{place}{found[2]} columns where there are {found[1]} names; {COLUMNS}"
+        return f"{place}{_columns(int(found[2]), int(found[1]))}"
     if "sniffing file" in text:
         problems = (_first_problem(path, separator) for path in files)
         return next(filter(None, problems), f"its lines differ in columns or quotes; {COLUMNS}")
@@ -59,6 +61,11 @@ def plain(text: str) -> str:
     return kept[:400] or "DuckDB does not say why"
 
 
+def _columns(found: int, expected: int) -> str:
+    held, named = counted(found, "column", "columns"), counted(expected, "name", "names")
+    return f"it has {held}, but the first line has {named}; {COLUMNS}"
+
+
 def _first_problem(path: str, separator: str) -> str | None:
     """The first row of a CSV file that is wrong; None if it is not found."""
     line = 1
@@ -69,8 +76,7 @@ def _first_problem(path: str, separator: str) -> str | None:
             line = rows.line_num + 1
             for row in islice(rows, SNIFFED_ROWS):
                 if row and len(row) != len(names):
-                    found = f"{len(row)} columns where there are {len(names)} names"
-                    return f"line {line}: {found}; {COLUMNS}"
+                    return f"line {line}: {_columns(len(row), len(names))}"
                 line = rows.line_num + 1
     except UnicodeDecodeError:
         return NOT_UTF8
