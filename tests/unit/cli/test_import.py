@@ -88,47 +88,6 @@ def test_the_report_says_what_was_found(tables, here):
     refused(graphfm(*tables[0]), "accounts exists already")
 
 
-def test_the_report_counts_rows_that_occur_again_and_nodes_in_no_split(tables, here):
-    with open("edges.csv", "a") as stream:
-        stream.write("bert,anna\nanna,bert\nanna,anna\nanna,anna\n")
-    ended = graphfm(*tables[0])
-    assert re.search(r"rows of edges that occur again, dropped\s+3", ended.out)
-    assert re.search(r"nodes in no split\s+1", ended.out)
-    words = [word for word in tables[0] if word != "--undirected"]
-    ended = graphfm(*words[:-1], "directed")
-    assert re.search(r"rows of edges that occur again, kept\s+2", ended.out)
-
-
-def test_the_report_names_ten_features(tables, here):
-    names = [f"f{number}" for number in range(13)]
-    (here / "n.csv").write_text(f"id,{','.join(names)}\na{',1' * 13}\nb{',2' * 13}\n")
-    (here / "e.csv").write_text("source,target\na,b\n")
-    words = [word for name in names for word in ("--feature", f"{name}=as-is")]
-    ended = graphfm("import", "e.csv", "--nodes", "n.csv", *words, "--out", "g")
-    assert "feature f9" in ended.out
-    assert "feature f10" not in ended.out
-    assert re.search(r"more features\s+3", ended.out)
-
-
-def test_an_import_ends_with_what_a_training_would_lack(tables, here):
-    words = ["import", "edges.csv", "--source", "payer", "--target", "payee", "--out"]
-    ended = graphfm(*words, "a")
-    assert "it has no labels (--label or --regress) and no split (--split or --shares)" in ended.err
-    assert "graphfm info a" in ended.err
-    assert "graphfm train" not in ended.err
-    ended = graphfm(*words, "b", "--nodes", "nodes.csv", "--id", "account", "--label", "kind")
-    assert (
-        "it has no split (--split or --shares), which a training needs; graphfm info b" in ended.err
-    )
-
-
-def test_skewed_labels_are_told_at_once(here, caplog):
-    (here / "n.csv").write_text("id,kind\n" + "".join(f"n{n},same\n" for n in range(5)))
-    (here / "e.csv").write_text("source,target\nn0,n1\n")
-    graphfm("import", "e.csv", "--nodes", "n.csv", "--label", "kind", "--out", "g")
-    assert "all labelled nodes have class same" in caplog.text
-
-
 def test_a_list_of_texts_is_to_become_a_table(here):
     (here / "list.txt").write_text("anna bert\n")
     refused(graphfm("import", "list.txt", "--out", "g", "-q"), "a line of names, call it .csv")
