@@ -12,8 +12,16 @@ class InputError(ValueError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about a wrong name: the nearest known one, or nothing if none is near."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near and near[0] != name else ""
+    listed = [other for other in known if other != name]
+    folded = {other.casefold(): other for other in listed}
+    near = difflib.get_close_matches(name, listed, n=1)
+    near += [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=1)]
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def counted(number: int, one: str, more: str) -> str:
+    """A number and what there are so many of, as in "1 row is" and "2 rows are"."""
+    return f"{number:,} {one if number == 1 else more}"
 
 
 def known_name(what: str, name: str, known: Collection[str]) -> None:

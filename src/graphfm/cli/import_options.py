@@ -61,7 +61,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "delimiter": (
         Text,
         None,
-        option("What stands between columns of CSV.", "TEXT", default="by the file's ending"),
+        option("What stands between columns of CSV.", "TEXT", default="by the line of names"),
     ),
     "allow": (Text, None, option(f"What may be lost: {', '.join(LOSSES)}.", "NAMES", names=LOSSES)),
     "add_unknown": (

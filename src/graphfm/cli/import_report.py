@@ -2,19 +2,21 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from graphfm.cli.output import say
 from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.graph.summary import target_in_words
 
-SHOWN_CLASSES = 10
+SHOWN = 10  # classes, and features
 COUNTS = {
     "edge_rows": "rows of edges read", "node_rows": "rows of nodes read", "nodes": "nodes",
-    "edges": "edges", "self_loops": "self-loops", "duplicate_edges": "edges that occurred again",
-    "isolated_nodes": "isolated nodes", "nodes_added": "nodes added from edges",
-    "unlabelled": "nodes without a label",
+    "edges": "edges", "self_loops": "self-loops",
+    "duplicate_edges": "rows of edges that occur again", "isolated_nodes": "isolated nodes",
+    "nodes_added": "nodes added from edges", "unlabelled": "nodes without a label",
 }  # fmt: skip
+DONE = {"keep": "kept", "drop": "dropped", "sum": "summed"}
 LOST = {
     "edges_without_id": "edges without an id, left out",
     "edges_with_bad_weight": "edges with a bad weight, left out",
@@ -48,24 +50,45 @@ def report_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The report as lines for people."""
     for key, text in COUNTS.items():
         if key in report:
-            yield text, f"{report[key]:,}"
+            done = f", {DONE[report['duplicates']]}" if key == "duplicate_edges" else ""
+            yield text + done, f"{report[key]:,}"
     for key, text in LOST.items():
         if report.get(key):
             yield text, f"{report[key]:,}"
     for split, count in report["splits"].items():
         yield f"{split} nodes", f"{count:,}"
+    in_split = sum(report["splits"].values())
+    if in_split and report["nodes"] > in_split:
+        yield "nodes in no split", f"{report['nodes'] - in_split:,}"
     classes = sorted(report.get("classes", {}).items(), key=lambda entry: -entry[1])
-    for name, count in classes[:SHOWN_CLASSES]:
+    for name, count in classes[:SHOWN]:
         yield f"class {name}", f"{count:,}"
-    if len(classes) > SHOWN_CLASSES:
-        yield "more classes", f"{len(classes) - SHOWN_CLASSES:,}"
+    if len(classes) > SHOWN:
+        yield "more classes", f"{len(classes) - SHOWN:,}"
     for target in report.get("targets", []):
         yield f"target {target['name']}", target_in_words(target)
-    for feature in report.get("features", []):
+    features = report.get("features", [])
+    for feature in features[:SHOWN]:
         lacking = f", {feature['missing']:,} missing" if feature["missing"] else ""
         yield f"feature {feature['column']}", f"{feature['encoding']}: {feature['width']}{lacking}"
-    if not report.get("features") and "edge_rows" in report:
+    if len(features) > SHOWN:
+        yield "more features", f"{len(features) - SHOWN:,}"
+    if not features and "edge_rows" in report:
         yield "features", "none given: log(1 + in-degree) is the only one"
     for key, text in UNUSED.items():
         if unused := report.get(key):
             yield text, ", ".join(unused)
+
+
+def next_step(report: Mapping[str, Any], out: Path) -> str:
+    """What to do with the folder: train, or what a training would lack."""
+    lacking = {}
+    if not report["classes"] and not report["targets"]:
+        lacking["no labels"] = "--label or --regress"
+    if not report["splits"]["train"]:
+        lacking["no split"] = "--split or --shares"
+    if not lacking:
+        return f"to use it: graphfm train --dataset {out}"
+    tables = "edge_rows" in report  # a graph in another format has no options
+    named = (f"{what} ({option})" if tables else what for what, option in lacking.items())
+    return f"it has {' and '.join(named)}, which a training needs; graphfm info {out} describes it"

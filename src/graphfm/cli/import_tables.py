@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from graphfm.cli.import_options import make_request, no_others, with_options
-from graphfm.cli.import_report import ImportBar, report_rows
+from graphfm.cli.import_report import ImportBar, next_step, report_rows
 from graphfm.cli.output import Json, print_json, print_rows, say
 from graphfm.cli.shared_options import option
 from graphfm.data.datasets import is_folder, load
@@ -19,7 +19,7 @@ from graphfm.errors import InputError
 
 DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-Memory = Annotated[str, option("Memory to use, such as 2GB.", "SIZE")]
+Memory = Annotated[str, option("Memory to use, such as 2GB; at least 512MiB.", "SIZE")]
 
 
 @with_options
@@ -54,7 +54,7 @@ def import_command(
         print_json({"out": str(out), **report})
         return
     print_rows(report_rows(report))
-    say(f"to use it: graphfm train --dataset {out}")
+    say(next_step(report, out))
 
 
 def export(

@@ -209,7 +209,8 @@ def load_run(
     graph = load(dataset or path or settings.dataset, device=pick_device(device), dtype=kind)
     made = settings.training.node_features
     if dataset is not None and made in OF_THESE_NODES:
-        if graph.fingerprint != trained_on.get("fingerprint"):
+        fits = made == "random" or graph.num_nodes == trained_on["num_nodes"]  # else: refused
+        if fits and graph.fingerprint != trained_on.get("fingerprint"):
             say(f"graphfm: warning: {ELSEWHERE.format(made)}")
     elif dataset is None and graph.fingerprint != trained_on.get("fingerprint"):
         if settings.dataset.startswith("synthetic"):

@@ -18,7 +18,6 @@ class WholeGraph:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.degrees = graph, WholeDegrees(graph)
         self.data = edge_data(graph)
-        self.has_loops = bool((graph.targets() == graph.indices).any())
         same = graph.indices[1:] == graph.indices[:-1]
         same[graph.indptr[1:-1].clamp(min=1, max=max(graph.num_edges - 1, 1)) - 1] = False
         self.has_parallel = graph.num_edges > 1 and bool(same.any())

@@ -88,6 +88,11 @@ def test_the_report_says_what_was_found(tables, here):
     refused(graphfm(*tables[0]), "accounts exists already")
 
 
+def test_a_list_of_texts_is_to_become_a_table(here):
+    (here / "list.txt").write_text("anna bert\n")
+    refused(graphfm("import", "list.txt", "--out", "g", "-q"), "a line of names, call it .csv")
+
+
 def test_folders_above_the_new_one_are_made_and_unmade(tables, here):
     words = ["import", "edges.csv", "--source", "payer", "--out", "graphs/deep/mine", "-q"]
     refused(graphfm(*words), "no column 'target'")
@@ -198,7 +203,8 @@ def test_a_regression_from_tables_to_predictions(tables, here):
         (["--memory", "1MB"], "expected 536,870,912 or more"),
         (["--allow", "anything"], "unknown loss to allow"),
         (["--delimiter", ";"], "have no column"),
-        (["--source", "from"], "have no column 'from'"),
+        (["--source", "from"], "have no column 'from'.*--source"),
+        (["--id", "Account"], r"did you mean account\?\); name the column with --id"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(tables, here, more, reason):

@@ -104,7 +104,9 @@ def test_skewed_labels_are_warned_about(tmp_path):
     path = labelled(tmp_path, [0] * 97 + [1] * 3, class_names=["good", "bad"])
     warning = json.loads(info(path, "--json"))["label_warning"]
     assert warning.startswith("97.0% of the labelled nodes have class good; a model that always ")
-    assert warning.endswith("train with --class-weights balanced --metric average-precision")
+    assert warning.endswith(
+        "train with --class-weights balanced --metric average-precision (of class bad)"
+    )
     assert "largest classes                 good 97 (97.0%), bad 3 (3.0%)\n" in info(path)
 
 

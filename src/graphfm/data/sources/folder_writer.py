@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -15,13 +16,14 @@ import torch
 from graphfm.data.formats.array_file import write_array
 from graphfm.data.formats.text_column import as_text_arrays
 from graphfm.data.graph import SPLITS, Graph
-from graphfm.data.graph.summary import class_shares, node_summary, targets
+from graphfm.data.graph.summary import class_shares, label_warning, node_summary, targets
 from graphfm.data.sources.edge_summary import edge_summary
 from graphfm.data.sources.mapped_folder import extend_record, open_graph, write_record
 from graphfm.errors import InputError
 from graphfm.files import folder_for, sole_user
 from graphfm.metrics.names import CLASSES, LABELS, REGRESSION
 
+log = logging.getLogger("graphfm")
 LABEL_TYPES: Mapping[str, str] = {CLASSES: "<i8", LABELS: "|i1", REGRESSION: "<f4"}
 
 
@@ -60,7 +62,10 @@ def finish(folder: Path, about: dict[str, Any], report: dict[str, Any]) -> dict[
     write_record(folder, about)  # so that it can be opened
     graph = open_graph(folder)
     summary = edge_summary(graph)
-    counts = {name: count for name, count, _ in class_shares(graph)}
+    shares = class_shares(graph)
+    if (warning := label_warning(graph, shares)) is not None:
+        log.warning(warning)
+    counts = {name: count for name, count, _ in shares}
     classes = counts if graph.task == REGRESSION else about["class_names"] or counts
     report = {
         **report,

@@ -26,7 +26,10 @@ MISSING = re.compile(rb",[ \t\r]*[,\n]|\n[ \t]*,")  # a comma without a number o
 LAST_ID = (1 << 53) - 1  # larger whole numbers are not exact in float64
 BYTES_PER_NUMBER = 64  # while a graph is built
 FEW_NODES, NODES_PER_EDGE = 1 << 16, 100  # a file that declares more is a mistake
-ADVICE = "expected numbers in text (docs/formats.md); 'graphfm import' reads tables with names"
+ADVICE = (
+    "expected numbers in text (docs/formats.md); for other ids begin the file with a line of "
+    "names, call it .csv or .tsv, and use 'graphfm import'"
+)
 
 
 class Numbers(NamedTuple):

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from graphfm.data.sources.tables import csv_names
 from graphfm.data.sources.tables.table_files import ending_of, kind_of
+from graphfm.data.sources.tables.unreadable import in_our_words, plain
 from graphfm.errors import InputError, did_you_mean
 
 FLOATS = ("FLOAT", "DOUBLE")
@@ -22,14 +24,8 @@ LEAST_MEMORY = 512 << 20
 OWN_MEMORY = 384 << 20  # what Python, torch and our own arrays take beside DuckDB
 ROWS_AT_ONCE = 1 << 18
 SIGNALS = ("KeyboardInterrupt", "Terminated")  # names of what Ctrl-C and SIGTERM raise
+NESTED = "JSON"  # the type of a column of objects, or of lists beside other values
 T = TypeVar("T")
-
-
-class Column(NamedTuple):
-    """A column of a table: its name and DuckDB's name of its type."""
-
-    name: str
-    type: str
 
 
 def quoted(name: str) -> str:
@@ -60,9 +56,13 @@ class Database:
     def __init__(self, scratch: Path, files: Sequence[str], memory: int) -> None:
         duckdb = _duckdb()
         if memory < LEAST_MEMORY:
-            raise InputError(f"the memory is {memory:,} bytes; expected {LEAST_MEMORY:,} or more")
+            raise InputError(
+                f"the memory is {memory:,} bytes; expected {LEAST_MEMORY:,} or more (512MiB)"
+            )
         self.limit = min(memory - OWN_MEMORY, memory * 6 // 10)
         self.error = duckdb.Error
+        self._files = self._reading = list(files)  # what errors name
+        self._separator = ","
         with self._explained():
             self._connection = duckdb.connect(
                 str(scratch / "tables.db"),
@@ -132,22 +132,31 @@ class Database:
         listed = "[" + ", ".join(literal(path) for path in files) + "]"
         if delimiter is not None and (kind != "csv" or len(delimiter.encode()) != 1):
             raise InputError(f"the delimiter is {delimiter!r}; expected one character, for CSV")
+        self._reading = list(files)
         if kind == "csv":
-            separator = delimiter or ("\t" if ending_of(Path(files[0])) == ".tsv" else ",")
-            # skip and comment: DuckDB would leave out lines that it takes for a title or a remark
-            sql = (
-                f"read_csv({listed}, header = true, all_varchar = true, quote = '\"', "
-                f"escape = '\"', delim = {literal(separator)}, strict_mode = true, skip = 0, "
-                "comment = '')"
-            )
+            sql = self._csv_reader(files[0], listed, delimiter)
         elif kind == "json":
             sql = self._json_reader(listed)
         else:  # by name, because by place DuckDB would round 1.5 if the first file has integers
             sql = f"read_parquet({listed}, union_by_name = true)"
-        return sql, self.columns(sql)
+        columns = self.columns(sql)
+        self._reading = self._files
+        return sql, columns
+
+    def _csv_reader(self, first: str, listed: str, delimiter: str | None) -> str:
+        """The SQL that reads CSV, by the names in the first line of the first file."""
+        found = self.run(csv_names.line_sql(literal(first)))
+        names = str(found[0][0] or "") if found else ""
+        usual = "\t" if ending_of(Path(first)) == ".tsv" else ","
+        self._separator = delimiter or csv_names.separator_of(names, usual)
+        csv_names.check_names(names, self._separator, first)
+        return csv_names.csv_sql(listed, literal(self._separator))
 
     def _json_reader(self, listed: str) -> str:
-        """The SQL that reads JSON lines: texts, or lists of texts. All lines are looked at."""
+        """The SQL that reads JSON lines: texts, lists of texts, or what is neither (`NESTED`).
+
+        All lines are looked at.
+        """
         whole = (
             f"read_json({listed}, format = 'newline_delimited', sample_size = -1, "
             "maximum_sample_files = 1000000, map_inference_threshold = -1, "
@@ -156,8 +165,17 @@ class Database:
         columns = self.columns(whole)
         if columns.get("json", "").startswith("STRUCT"):
             raise InputError("a file holds one JSON array; expected JSON lines, an object per line")
+        mixed = [name for name, type in columns.items() if type == "JSON"]
+        nested = set[str]()
+        if mixed:  # of texts and numbers, which is fine, or also of lists and objects
+            held = ", ".join(
+                f"coalesce(bool_or(json_type({quoted(name)}) IN ('ARRAY', 'OBJECT')), false)"
+                for name in mixed
+            )
+            answer = self.one(f"SELECT {held} FROM {whole}")
+            nested = {name for name, found in zip(mixed, answer, strict=True) if found}
         shape = ", ".join(
-            f"{literal(name)}: '{'VARCHAR[]' if type.endswith('[]') else 'VARCHAR'}'"
+            f"{literal(name)}: '{NESTED if name in nested else _json_type(type)}'"
             for name, type in columns.items()
         )
         return f"read_json({listed}, format = 'newline_delimited', columns = {{{shape}}})"
@@ -188,22 +206,33 @@ class Database:
             # was reading Python's objects.
             if "INTERRUPT" in str(error) or (lines and lines[-1].startswith(SIGNALS)):
                 raise KeyboardInterrupt from None
-            text = " ".join(lines[:4])[:400]
+            text = str(error)
             if "Out of Memory" in text or "OutOfMemory" in type(error).__name__:
-                raise InputError(f"{text}; give more memory with --memory") from None
-            raise InputError(f"the tables cannot be read: {text}") from None
+                raise InputError(f"{plain(text)}; give more memory with --memory") from None
+            raise InputError(in_our_words(text, self._reading, self._separator)) from None
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             raise InputError(f"the tables hold text that is not UTF-8: {error}") from None
 
 
-def check_column(name: str, columns: Sequence[str], where: str) -> None:
-    """Refuse a column that a table does not have."""
+def check_column(name: str, columns: Sequence[str], where: str, option: str = "") -> None:
+    """Refuse a column that a table does not have; `option` names another."""
     if name not in columns:
         listed = ", ".join(list(columns)[:12]) + (", ..." if len(columns) > 12 else "")
         near = did_you_mean(name, columns)
+        if option:
+            near += f"; name the column with {option}"
         if all(known.isdecimal() for known in columns):
             near = "; give them a line of names, or call a plain list of edges .txt"
+        elif len(columns) == 1 and (mark := csv_names.separator_of(columns[0], "")):
+            near = f"; they seem to be separated by {mark!r}; say so with --delimiter"
         raise InputError(f"the {where} have no column {name!r}; they have {listed}{near}")
+
+
+def _json_type(kind: str) -> str:
+    """The type in which a column of JSON lines is read, by the type that DuckDB has found."""
+    if kind.endswith("[][]") or kind.startswith(("STRUCT", "MAP")):
+        return NESTED
+    return "VARCHAR[]" if kind.endswith("[]") else "VARCHAR"
 
 
 def _duckdb() -> Any:

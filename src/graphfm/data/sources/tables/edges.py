@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from graphfm.data.sources.tables.request import EdgeTable, Request
 from graphfm.errors import InputError
 
 Array = np.ndarray[Any, Any]
+log = logging.getLogger("graphfm")
 LEAST, MOST = 1e-30, 1e30  # weights that a graph may have
 PAIRS_AT_ONCE = 1 << 20
+LOOPS = "SELECT count(*) - count(DISTINCT s) FROM pair WHERE s = t"  # rows that repeat a self-loop
 NUMBER = "TRY_CAST(w AS DOUBLE)"
 
 
@@ -25,8 +28,9 @@ def read_edges(
     db: Database, edges: EdgeTable, relation: str, columns: Mapping[str, str], kind: str
 ) -> None:
     """Make `edge` with source s, target t and weight w. Parquet is not copied for that."""
-    for name in filter(None, (edges.source, edges.target, edges.weight)):
-        check_column(name, list(columns), "edges")
+    for name, option in ((edges.source, ""), (edges.target, ""), (edges.weight, "--weight")):
+        if name is not None:
+            check_column(name, list(columns), "edges", option)
     source, target = (id_sql(name, columns[name], kind) for name in (edges.source, edges.target))
     # not a number yet: DuckDB would let its reader of CSV convert it, which knows no TRY_CAST
     weight = f", {quoted(edges.weight)} AS w" if edges.weight else ""
@@ -41,6 +45,8 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
     """
     weighted = request.edges.weight is not None
     rows, empty = db.one("SELECT count(*), count(*) FILTER (s IS NULL OR t IS NULL) FROM edge")
+    if not rows and not request.joins:
+        log.warning("the tables of edges have no rows, so the graph has no edges")
     if empty:
         refuse(request, "missing-ids", f"{empty:,} of {rows:,} edges have no source or no target")
     bad = 0
@@ -74,6 +80,7 @@ def number_edges(db: Database, request: Request, path: Path) -> dict[str, Any]:
         "edges_with_bad_weight": bad,
         "edges_with_unknown_id": unknown,
         "nodes_added": added,
+        "repeated_loops": int(db.one(LOOPS)[0]),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from graphfm.data.sources.tables.database import ROWS_AT_ONCE, Database
-from graphfm.errors import InputError, known_name
+from graphfm.errors import InputError, counted, known_name
 
 Array = np.ndarray[Any, Any]
 ENCODINGS = {
@@ -26,6 +26,8 @@ MOST_VALUES = 4096  # columns that one-hot may make
 MOST_WIDTH = 1 << 16
 FITTED_ROWS = 1 << 20  # ranks are fitted on at most so many rows, evenly spread
 QUANTILES = 256
+GAP = "name it with --missing if it means a missing value"
+WORDS = f"{GAP}, or encode words by one-hot"
 NUMBERS_AT_ONCE = 1 << 22  # features that are encoded at a time
 
 
@@ -57,17 +59,18 @@ def fit(db: Database, name: str, wanted: str, place: str, kind: str) -> Encoding
         raise InputError(f"{name}={wanted}: expected buckets:N with N from 2 to 1000")
     if kind.endswith("]"):
         return _fit_lists(db, name, base, place)
-    missing = int(db.one(f"SELECT count(*) FILTER ({place} IS NULL) FROM node")[0])
+    missing = _missing(db, name, place)
     if base == "one-hot":
         return _fit_values(db, name, place, missing)
     text = "BOOLEAN" if base == "boolean" else "DOUBLE"
-    check_castable(db, name, base, place, text)
+    check_castable(db, name, base, place, text, WORDS)
     if text == "DOUBLE":  # NaN is missing too
-        missing = int(db.one(f"SELECT count(*) FILTER ({number_sql(place)} IS NULL) FROM node")[0])
+        missing = _missing(db, name, number_sql(place))
     if base in ("boolean", "as-is"):
         if base == "as-is" and missing:
+            who = counted(missing, "row has", "rows have")
             raise InputError(
-                f"{missing:,} rows have no {name!r}, which is taken as it is; encode it by "
+                f"{who} no {name!r}, which is taken as it is; encode it by "
                 "standard, min-max or rank-gauss, which say what is missing"
             )
         return Encoding(name, base, 1 + bool(missing), missing, bool(missing))
@@ -75,6 +78,14 @@ def fit(db: Database, name: str, wanted: str, place: str, kind: str) -> Encoding
     if base == "buckets":
         return Encoding(name, base, len(fitted["bounds"]) + 1, missing, False, fitted)
     return Encoding(name, base, 1 + bool(missing), missing, bool(missing), fitted)
+
+
+def _missing(db: Database, name: str, value: str) -> int:
+    """How many rows lack a value; refuses a column without any."""
+    rows, known = db.one(f"SELECT count(*), count({value}) FROM node")
+    if not known:
+        raise InputError(f"the feature {name!r} has no values; leave it out")
+    return int(rows - known)
 
 
 def _fit_lists(db: Database, name: str, base: str, place: str) -> Encoding:
@@ -99,16 +110,16 @@ def _fit_values(db: Database, name: str, place: str, missing: int) -> Encoding:
         f"SELECT DISTINCT CAST({place} AS VARCHAR) AS v FROM node WHERE {place} IS NOT NULL "
         f"ORDER BY TRY_CAST(v AS DOUBLE), v LIMIT {MOST_VALUES + 1}"
     )
-    if not 0 < len(values) <= MOST_VALUES:
+    if len(values) > MOST_VALUES:
         raise InputError(
-            f"{name!r} has {'no' if not values else f'more than {MOST_VALUES:,}'} values; one-hot "
-            f"expects 1 to {MOST_VALUES:,}; use buckets or rank-gauss for numbers, or leave it out"
+            f"{name!r} has more than {MOST_VALUES:,} values; one-hot expects 1 to {MOST_VALUES:,}; "
+            "use buckets or rank-gauss for numbers, or leave it out"
         )
     found = [str(row[0]) for row in values]
     return Encoding(name, "one-hot", len(found), missing, False, {"values": found})
 
 
-def check_castable(db: Database, name: str, base: str, place: str, kind: str) -> None:
+def check_castable(db: Database, name: str, base: str, place: str, kind: str, advice: str) -> None:
     """Refuse a column with a value that is no finite number, or neither true nor false."""
     wrong = f"{place} IS NOT NULL AND TRY_CAST({place} AS {kind}) IS NULL"
     if kind == "DOUBLE":
@@ -116,10 +127,7 @@ def check_castable(db: Database, name: str, base: str, place: str, kind: str) ->
     found = db.run(f"SELECT CAST({place} AS VARCHAR) FROM node WHERE {wrong} LIMIT 1")
     if found:
         expected = "true or false" if kind == "BOOLEAN" else "finite numbers"
-        raise InputError(
-            f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; name it with --missing if "
-            "it means a missing value, or encode words by one-hot"
-        )
+        raise InputError(f"{name!r} holds {found[0][0]!r}; {base} expects {expected}; {advice}")
 
 
 def number_sql(place: str) -> str:

@@ -53,7 +53,10 @@ def import_tables(
         shutil.rmtree(scratch)
         if not request.nodes.features:
             _write_degrees(folder, num_nodes)
-        report |= {"duplicate_edges": found.duplicates, "isolated_nodes": isolated}
+        loops = report.pop("repeated_loops")
+        again = (found.duplicates + loops) // 2 if request.edges.undirected else found.duplicates
+        report |= {"duplicate_edges": again, "duplicates": request.edges.duplicate_rule}
+        report["isolated_nodes"] = isolated
         about |= {"edges": found.num_edges, "raw_edges": report["edge_rows"], "name": out.name}
         about["tables"] = request.kept()
         return finish(folder, about, report)
@@ -73,14 +76,14 @@ def _read_tables(
     try:
         tell("reading tables", 0, 4)
         edge_sql, edge_columns = db.reader(edge_files, edges.delimiter)
-        ends = [edges.source, edges.target]
-        for name in ends:
-            check_column(name, list(edge_columns), "edges")
-        types = [edge_columns[name] for name in ends]
+        ends = {"--source": edges.source, "--target": edges.target}
+        for option, name in ends.items():
+            check_column(name, list(edge_columns), "edges", option)
+        types = [edge_columns[name] for name in ends.values()]
         node_columns: dict[str, str] = {}
         if node_files:
             node_sql, node_columns = db.reader(node_files, nodes.delimiter)
-            check_column(nodes.id, list(node_columns), "nodes")
+            check_column(nodes.id, list(node_columns), "nodes", "--id")
             types.append(node_columns[nodes.id])
         kind = id_type(types)
         read_edges(db, edges, edge_sql, edge_columns, kind)

@@ -29,7 +29,7 @@ from graphfm.data.sources.tables.new_values import check_new_values, kept_encodi
 from graphfm.data.sources.tables.nodes import MOST_NODES, count_nodes, read_nodes
 from graphfm.data.sources.tables.request import EdgeTable, Request, joining_request
 from graphfm.data.sources.tables.table_files import find_files
-from graphfm.errors import InputError
+from graphfm.errors import InputError, counted
 from graphfm.memory import available_memory
 
 Array = np.ndarray[Any, Any]
@@ -111,9 +111,10 @@ def _find_ids(db: Database, graph: Graph, ids: list[str], has_edges: bool) -> Ar
     wanted.discard(None)  # an edge without an id is refused later, with its number
     found = node_numbers(graph, wanted)
     if again := [name for name in ids if name in found]:
+        who = counted(len(again), "new node has", "new nodes have")
         raise InputError(
-            f"{len(again):,} new nodes have an id that the graph has already, such as "
-            f"{again[0]!r}; leave them out of the new nodes (edges may name them)"
+            f"{who} an id that the graph has already, such as {again[0]!r}; give new nodes only "
+            "(edges may name old ones)"
         )
     if found:
         db.insert("INSERT INTO node (id)", {"id": np.array(list(found), object)})

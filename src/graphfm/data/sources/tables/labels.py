@@ -12,10 +12,10 @@ import torch
 from graphfm.data.graph import SPLITS
 from graphfm.data.graph.labels import labelled
 from graphfm.data.sources.tables.database import Database, as_text
-from graphfm.data.sources.tables.encodings import check_castable, number_sql
-from graphfm.data.sources.tables.nodes import refuse
+from graphfm.data.sources.tables.encodings import GAP, check_castable, number_sql
+from graphfm.data.sources.tables.nodes import NUL, refuse
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
-from graphfm.errors import InputError
+from graphfm.errors import InputError, counted
 
 Array = np.ndarray[Any, Any]
 MOST_CLASSES = 1 << 15
@@ -79,7 +79,7 @@ def read_targets(
     for number, name in enumerate(nodes.regress):
         if columns[name].endswith("]"):
             raise InputError(f"{name!r} holds lists; a regression expects a column per target")
-        check_castable(db, name, "regress", f"y{number}", "DOUBLE")
+        check_castable(db, name, "regress", f"y{number}", "DOUBLE", GAP)
         for start, end, read in db.pieces(f"{number_sql(f'y{number}')} AS v", "node"):
             values = np.ma.filled(read["v"].astype(np.float64), np.nan)
             if (np.abs(values) > np.finfo(np.float32).max).any():
@@ -97,6 +97,8 @@ def _classes(db: Database, nodes: NodeTable, source: str) -> list[str]:
         f"LIMIT {MOST_CLASSES + 1}"
     )
     found = [str(row[0]) for row in rows]
+    if any("\0" in name for name in found):
+        raise InputError(NUL.format(f"the label {nodes.label!r}"))
     advice = f"if they are amounts, give --regress {nodes.label} in place of --label"
     if (not found and nodes.classes is None) or len(found) > MOST_CLASSES:
         raise InputError(
@@ -141,7 +143,8 @@ def read_split(db: Database, request: Request, y: Array) -> tuple[Array, int]:
     else:
         split = _by_shares(rule, y, has_label)
     if count := int(((split >= 0) & ~has_label).sum()):
-        refuse(request, "unlabelled", f"{count:,} nodes are in the split but have no label")
+        who = counted(count, "node of the split has", "nodes of the split have")
+        refuse(request, "unlabelled", f"{who} no label")
         split[~has_label] = -1
     for part, name in enumerate(SPLITS[:2]):
         if not (split == part).any():

@@ -17,8 +17,9 @@ from graphfm.data.sources.tables.encodings import (
     is_list,
     number_sql,
 )
-from graphfm.errors import InputError, known_name
+from graphfm.errors import InputError, counted, known_name
 
+HAVE = ("new row has", "new rows have")
 log = logging.getLogger("graphfm")
 
 
@@ -71,25 +72,26 @@ def check_new_values(db: Database, encoding: Encoding, number: int, kind: str) -
         wrong = f"{place} IS NULL OR len({place}) <> {encoding.width} OR {no_number}"
         if count := db.one(f"SELECT count(*) FILTER ({wrong}) FROM node")[0]:
             raise InputError(
-                f"{count:,} new rows have no list of {encoding.width} numbers in {name!r}"
+                f"{counted(count, *HAVE)} no list of {encoding.width} numbers in {name!r}"
             )
     elif how == "one-hot":
         unseen = f"{place} IS NOT NULL AND TRY_CAST({place} AS values_of{number}) IS NULL"
         count, value = db.one(f"SELECT count(*), any_value({place}) FROM node WHERE {unseen}")
         if count:
             log.warning(
-                "%d new rows have a value of %r that the import has not seen, such as %r; they are "
-                "0 in its columns", count, name, value,
+                "%s a value of %r that the import has not seen, such as %r; it is "
+                "0 in its columns", counted(count, *HAVE), name, value,
             )  # fmt: skip
     else:
         boolean = how == "boolean"
-        check_castable(db, name, how, place, "BOOLEAN" if boolean else "DOUBLE")
+        kind, advice = "BOOLEAN" if boolean else "DOUBLE", "mend it, or leave it empty if missing"
+        check_castable(db, name, how, place, kind, advice)
         value = f"TRY_CAST({place} AS BOOLEAN)" if boolean else number_sql(place)
         missing = int(db.one(f"SELECT count(*) FILTER ({value} IS NULL) FROM node")[0])
         if missing and how == "as-is":
-            raise InputError(f"{missing:,} new rows have no {name!r}, which is taken as it is")
+            raise InputError(f"{counted(missing, *HAVE)} no {name!r}, which is taken as it is")
         if missing and not encoding.flagged and how != "buckets":
             log.warning(
-                "%d new rows have no %r, which no row of the import lacked; it counts as 0 after "
-                "its encoding", missing, name,
+                "%s no %r, which no row of the import lacked; it counts as 0 after "
+                "its encoding", counted(missing, *HAVE), name,
             )  # fmt: skip

@@ -12,6 +12,7 @@ from graphfm.data.formats.array_file import ArrayFile, write_array
 from graphfm.data.sources.tables.database import (
     EXACT,
     FLOATS,
+    NESTED,
     Database,
     as_text,
     check_column,
@@ -19,16 +20,19 @@ from graphfm.data.sources.tables.database import (
     quoted,
 )
 from graphfm.data.sources.tables.request import NodeTable, Request, Split
-from graphfm.errors import InputError
+from graphfm.errors import InputError, counted
 
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 BYTES_PER_ID = 300  # of DuckDB's memory, while distinct ids are looked for
 MOST_NODES = (1 << 31) - 2
+NUL = "{} holds a text with a NUL byte; remove it from the table"
 
 
 def id_type(types: Sequence[str]) -> str:
     """The type in which ids are compared: whole numbers if all are, text otherwise."""
     for kind in types:
+        if kind == NESTED:
+            raise InputError("an id column holds objects or lists; expected texts or numbers")
         if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "BLOB", "UNION")):
             raise InputError(f"an id column holds {kind} values; expected texts or numbers")
     return "BIGINT" if all(kind in INTEGERS for kind in types) else "VARCHAR"
@@ -38,11 +42,15 @@ def id_sql(name: str, column: str, kind: str) -> str:
     """SQL of an id in the type in which ids are compared; `column` is the type of its column."""
     if kind == "BIGINT":
         return f"CAST({quoted(name)} AS BIGINT)"
-    if column not in FLOATS:
-        return as_text(quoted(name), column)
-    advice = literal(f"{name} holds ids in floating point that are rounded; store them as text")
-    rounded = f"NOT isnan({quoted(name)}) AND abs({quoted(name)}) >= {EXACT}"
-    return f"CASE WHEN {rounded} THEN error({advice}) ELSE {as_text(quoted(name), column)} END"
+    place, text = quoted(name), as_text(quoted(name), column)
+    if column == "VARCHAR":
+        wrong, advice = f"contains({place}, chr(0))", NUL.format(name)
+    elif column in FLOATS:
+        wrong = f"NOT isnan({place}) AND abs({place}) >= {EXACT}"
+        advice = f"{name} holds ids in floating point that are rounded; store them as text"
+    else:
+        return text
+    return f"CASE WHEN {wrong} THEN error({literal(advice)}) ELSE {text} END"
 
 
 def named_columns(nodes: NodeTable) -> dict[str, str]:
@@ -57,6 +65,11 @@ def named_columns(nodes: NodeTable) -> dict[str, str]:
     return {key: name for key, name in named.items() if name is not None}
 
 
+def _option(key: str) -> str:
+    """The option that names a column of the table `node`."""
+    return {"f": "--feature", "y": "--regress"}.get(key[0], f"--{key}")
+
+
 def _value_sql(name: str, kind: str, text: bool, missing: Sequence[str]) -> str:
     """SQL of a value: as text where its text is what counts, and nothing where it is missing."""
     if kind.endswith("]"):
@@ -69,12 +82,18 @@ def _value_sql(name: str, kind: str, text: bool, missing: Sequence[str]) -> str:
 
 
 def make_nodes(
-    db: Database, nodes: NodeTable, relation: str, columns: Mapping[str, str], kind: str
+    db: Database, request: Request, relation: str, columns: Mapping[str, str], kind: str
 ) -> None:
     """Make the table `node` of the user's columns."""
+    nodes, joins = request.nodes, request.joins
     named = named_columns(nodes)
-    for name in named.values():
-        check_column(name, list(columns), "nodes")
+    for key, name in named.items():
+        check_column(name, list(columns), "nodes", "" if joins else _option(key))
+        if columns[name] == NESTED:
+            raise InputError(
+                f"{name!r} holds objects, or lists beside other values; expected texts, numbers or "
+                "lists of them"
+            )
     texts = {"label", "split"}
     encodings = nodes.features.values()
     texts |= {f"f{number}" for number, how in enumerate(encodings) if how == "one-hot"}
@@ -91,7 +110,7 @@ def read_nodes(
     db: Database, request: Request, relation: str, columns: Mapping[str, str], kind: str
 ) -> dict[str, Any]:
     """Make the table `node` of the user's nodes; return what was found."""
-    make_nodes(db, request.nodes, relation, columns, kind)
+    make_nodes(db, request, relation, columns, kind)
     rows, empty = db.one("SELECT count(*), count(*) FILTER (id IS NULL) FROM node")
     if empty:
         refuse(request, "missing-ids", f"{empty:,} of {rows:,} rows of the nodes have no id")
@@ -100,7 +119,8 @@ def read_nodes(
     repeated = _repeated(db, rows)
     if repeated:
         value = db.one("SELECT id FROM node GROUP BY id HAVING count(*) > 1 LIMIT 1")[0]
-        refuse(request, "duplicate-ids", f"{repeated:,} rows repeat an id, such as {value!r}")
+        again = counted(repeated, "row repeats an id", "rows repeat an id")
+        refuse(request, "duplicate-ids", f"{again}, such as {value!r}")
         db.run(
             "CREATE TABLE whole AS SELECT * FROM node WHERE rowid IN "
             "(SELECT min(rowid) FROM node GROUP BY id) ORDER BY rowid"

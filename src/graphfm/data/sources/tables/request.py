@@ -99,6 +99,11 @@ class NodeTable:
             raise InputError("a stratified split needs classes, not regress; leave stratified out")
         if self.regress and self.classes is not None and len(self.classes) != len(self.regress):
             raise InputError("classes must name each column of regress, or be left out")
+        if self.split is not None and self.label is None and not self.regress:
+            raise InputError(
+                "a split is one of labelled nodes, but no label was given; name its column with "
+                "--label, or with --regress for numbers"
+            )
         if self.label_separator is not None and self.label is None:
             raise InputError("label_separator is given without a label; name the label's column")
 

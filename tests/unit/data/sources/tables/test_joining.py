@@ -106,10 +106,10 @@ def test_unseen_and_missing_values_are_zeros_with_a_warning(tmp_path, caplog):
     assert torch.equal(age, old[0])
     assert (town.tolist(), year.tolist()) == ([0, 0], [0])
     assert torch.equal(torch.cat([vip, kind]), torch.cat([old[2], old[4]]))
-    assert "1 new rows have a value of 'town' that the import has not seen, such as 'Bari'" in (
+    assert "1 new row has a value of 'town' that the import has not seen, such as 'Bari'" in (
         caplog.text
     )
-    assert "1 new rows have no 'year', which no row of the import lacked" in caplog.text
+    assert "1 new row has no 'year', which no row of the import lacked" in caplog.text
 
 
 def test_targets_of_a_regression_are_unknown_for_new_nodes(tmp_path):
@@ -128,8 +128,8 @@ NEW = {**ROWS[0], "id": "new"}
 @pytest.mark.parametrize(
     ("rows", "edges", "reason"),
     [
-        ([{**NEW, "id": ROWS[2]["id"]}], [], "1 new nodes have an id that the graph has already"),
-        ([NEW, NEW], [], "1 rows repeat an id, such as 'new'; mend the tables$"),
+        ([{**NEW, "id": ROWS[2]["id"]}], [], "1 new node has an id that the graph has already"),
+        ([NEW, NEW], [], "1 row repeats an id, such as 'new'; mend the tables$"),
         ([{**NEW, "id": None}], [], "1 of 1 rows of the nodes have no id; mend the tables$"),
         ([NEW], [{"source": "new", "target": "who"}],
          "1 of 1 edges have an id that neither the graph nor the new nodes have, such as 'who'"),
@@ -148,7 +148,7 @@ def test_what_cannot_join_is_refused(tmp_path, rows, edges, reason):
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [([1.0], "1 new rows have no list of 2 numbers"), (3, "'v' holds single values")],
+    [([1.0], "1 new row has no list of 2 numbers"), (3, "'v' holds single values")],
 )
 def test_lists_must_be_as_long_as_those_of_the_import(tmp_path, value, reason):
     rows = [{"id": f"n{n}", "v": [n, 0.5]} for n in range(3)]

@@ -4,7 +4,7 @@ import pytest
 
 from graphfm import InputError
 from graphfm.data.sources.tables.importer import import_tables
-from graphfm.data.sources.tables.request import EdgeTable, NodeTable, Request, read_request
+from graphfm.data.sources.tables.request import EdgeTable, NodeTable, Request, Split, read_request
 from tests.unit.data.sources.tables.writing import (
     MEMORY,
     RING,
@@ -48,7 +48,7 @@ def test_missing_ids_are_refused_or_left_out(tmp_path):
 
 def test_repeated_ids_are_refused_or_the_first_counts(tmp_path):
     rows = [*ROWS, {**ROWS[5], "age": 99}]
-    refused(tmp_path, "1 rows repeat an id.*--allow duplicate-ids", rows=rows)
+    refused(tmp_path, "1 row repeats an id.*--allow duplicate-ids", rows=rows)
     more = {"node_features": {"age": "min-max"}}
     graph, _ = imported(tmp_path, rows, EDGES, allow=("duplicate-ids",), **more)
     assert list(graph.node_names) == [row["id"] for row in ROWS]
@@ -73,13 +73,13 @@ def test_an_undirected_edge_with_two_weights_is_a_question(tmp_path):
         tmp_path, ROWS, edges, edge_weight="w", edge_undirected=True, edge_duplicates="sum"
     )
     assert (graph.num_edges, float(graph.edge_weight.max())) == (24, 3.0)
-    assert report["duplicate_edges"] == 2
+    assert (report["duplicate_edges"], report["duplicates"]) == (1, "sum")
 
 
 def test_a_split_without_labels_is_refused_or_left(tmp_path):
     rows = [{**row, "kind": None if n == 0 else row["kind"]} for n, row in enumerate(ROWS)]
     more = {"node_label": "kind", "node_split": "fold"}
-    refused(tmp_path, "1 nodes are in the split but have no label", rows=rows, **more)
+    refused(tmp_path, "1 node of the split has no label", rows=rows, **more)
     graph, report = imported(tmp_path, rows, EDGES, allow=("unlabelled",), **more)
     assert (int(graph.train_mask.sum()), report["left_the_split"]) == (3, 1)
 
@@ -158,9 +158,73 @@ def test_a_toml_file_says_what_options_say(tmp_path):
     path = tmp_path / "graph.toml"
     path.write_text(TOML.format(
         ", undirected = true", 'allow = ["unlabelled"]',
-        'split = { train = 0.5, val = 0.2, seed = 3 }\n[nodes.features]\nage = "standard"',
+        'label = "kind"\nsplit = { train = 0.5, val = 0.2, seed = 3 }\n'
+        '[nodes.features]\nage = "standard"',
     ))  # fmt: skip
     request = read_request(path)
     assert request.edges == EdgeTable(files=(str(tmp_path / "edges.csv"),), undirected=True)
     assert isinstance(request.nodes, NodeTable)
     assert (request.nodes.split.seed, request.nodes.features) == (3, {"age": "standard"})
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"node_id": "ID"}, r"no column 'ID'; .*did you mean id\?\); name the column with --id$"),
+        ({"node_label": "knd"}, "name the column with --label$"),
+        ({"node_features": {"ages": "standard"}}, "name the column with --feature$"),
+        ({"edge_source": "src"}, "name the column with --source$"),
+        ({"edge_target": "dst"}, "name the column with --target$"),
+        ({"edge_weight": "w"}, "name the column with --weight$"),
+        ({"node_split": Split(train=0.5, val=0.2)}, "no label was given; .*--label.*--regress"),
+        ({"node_regress": ("town",)}, "expects finite numbers; name it with --missing if it means "
+         "a missing value$"),
+        ({"node_features": {"none": "standard"}}, "'none' has no values; leave it out"),
+        ({"node_features": {"none": "one-hot"}}, "'none' has no values; leave it out"),
+        ({"node_features": {"nan": "min-max"}}, "'nan' has no values; leave it out"),
+    ],
+)  # fmt: skip
+def test_a_mistake_says_what_to_do(tmp_path, more, reason):
+    rows = [{**row, "none": None, "nan": "nan"} for row in ROWS]
+    if "node_split" in more:
+        with pytest.raises(InputError, match=reason):
+            NodeTable(files=("nodes.csv",), split=more["node_split"])
+    else:
+        refused(tmp_path, reason, rows=rows, **more)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "reason"),
+    [
+        (["a", ["b"]], {"node_label": "v"}, "'v' holds objects, or lists beside other values"),
+        ([{"a": 1}, {"a": 2}], {"node_label": "v"}, "'v' holds objects, or lists"),
+        ([[["a"]], [["b"]]], {"node_label": "v"}, "'v' holds objects, or lists"),
+        (["a", "b\0"], {"node_label": "v"}, "the label 'v' holds a text with a NUL byte"),
+        ([{"a": 1}, {"a": 2}], {"node_id": "v"}, "an id column holds objects or lists"),
+        (["a", ["b"]], {"node_id": "v"}, "an id column holds objects or lists"),
+        (["a", "b\0"], {"node_id": "v"}, "v holds a text with a NUL byte"),
+    ],
+)
+def test_values_of_json_that_are_no_ids_or_labels(tmp_path, values, more, reason):
+    rows = [{"id": name, "v": value} for name, value in zip("ab", values, strict=True)]
+    with pytest.raises(InputError, match=reason):
+        imported(tmp_path, rows, [{"source": "a", "target": "b"}], form="jsonl", **more)
+
+
+def test_numbers_beside_texts_in_json_are_classes(tmp_path):
+    rows = [
+        {"id": name, "v": value, "o": {"x": 1}} for name, value in zip("ab", [1, "c"], strict=True)
+    ]
+    graph, _ = imported(
+        tmp_path, rows, [{"source": "a", "target": "b"}], form="jsonl", node_label="v"
+    )
+    assert graph.class_names == ("1", "c")  # and an object that is not used is no matter
+
+
+def test_tables_without_edges_are_told(tmp_path, caplog):
+    (tmp_path / "edges.csv").write_text("source,target\n")
+    (tmp_path / "nodes.csv").write_text("id\na\n")
+    files = {name: (str(tmp_path / f"{name}.csv"),) for name in ("edges", "nodes")}
+    request = Request(edges=EdgeTable(files=files["edges"]), nodes=NodeTable(files=files["nodes"]))
+    import_tables(request, tmp_path / "graph", memory=MEMORY)
+    assert "the tables of edges have no rows" in caplog.text

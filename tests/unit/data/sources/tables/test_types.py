@@ -127,7 +127,7 @@ def test_csv_of_every_habit(tmp_path, text):
         ("e.tsv", "0\t1\n1\t2\n", "they have 0, 1; .* call a plain list of edges .txt"),
         ("e.json", '[{"source": 1, "target": 2}]', "one JSON array; expected JSON lines"),
         ("e.jsonl", "[1, 2]\n", "have no column 'source'"),
-        ("e.tsv.csv", "source\ttarget\na\tb\n", "have no column 'source'"),
+        ("e.csv", "source target\na b\n", "have no column 'source'"),
     ],
 )
 def test_files_that_are_no_tables_are_refused(tmp_path, name, text, reason):

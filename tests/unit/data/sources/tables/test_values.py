@@ -78,7 +78,7 @@ def test_booleans_and_constants(tmp_path):
         (["x"] * 12, "standard", "'v' holds 'x'; standard expects finite numbers"),
         (["inf"] * 12, "min-max", "'v' holds 'inf'"),
         (["maybe"] * 12, "boolean", "expects true or false"),
-        ([None] + [1] * 11, "as-is", "1 rows have no 'v'"),
+        ([None] + [1] * 11, "as-is", "1 row has no 'v'"),
         (["1e39"] * 12, "as-is", "NaN or too large"),
         ([None] * 12, "one-hot", "has no values"),
         (range(12), "one-hit", "did you mean one-hot"),
