@@ -130,7 +130,7 @@ class Database:
         """The SQL that reads some files, and their columns. Text is not guessed to be numbers."""
         kind = kind_of(files)
         listed = "[" + ", ".join(literal(path) for path in files) + "]"
-        if delimiter is not None and (kind != "csv" or len(delimiter.encode()) != 1):
+        if delimiter is not None and (kind != "csv" or not csv_names.is_separator(delimiter)):
             raise InputError(f"the delimiter is {delimiter!r}; expected one character, for CSV")
         self._reading = list(files)
         if kind == "csv":
@@ -224,7 +224,8 @@ def check_column(name: str, columns: Sequence[str], where: str, option: str = ""
         if all(known.isdecimal() for known in columns):
             near = "; give them a line of names, or call a plain list of edges .txt"
         elif len(columns) == 1 and (mark := csv_names.separator_of(columns[0], "")):
-            near = f"; they seem to be separated by {mark!r}; say so with --delimiter"
+            advice = "; say so with --delimiter" if option else ""
+            near = f"; they seem to be separated by {mark!r}{advice}"
         raise InputError(f"the {where} have no column {name!r}; they have {listed}{near}")
 
 

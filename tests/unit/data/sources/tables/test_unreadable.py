@@ -66,6 +66,15 @@ def test_a_line_of_names_tells_what_separates_columns(tmp_path, mark):
     assert list(made(tmp_path, "e.csv", rows.encode()).node_names) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["source,target\ra,b\ra,b\r", "\ufeffsource;target\na;b\n", 'source,target,"x\ny"\na,b,1\n',
+     f"source,target,{'x' * 200_000}\na,b,1\n", '"source"|"target"\na|b\n'],
+)  # fmt: skip
+def test_lines_of_names_may_be_odd(tmp_path, text):
+    assert list(made(tmp_path, "e.csv", text.encode()).node_names) == ["a", "b"]
+
+
 def test_edges_and_nodes_may_be_separated_differently(tmp_path):
     (tmp_path / "e.csv").write_text("source;target\na;b\n")
     (tmp_path / "n.csv").write_text("id,kind\na,x\nb,y\n")
