@@ -22,7 +22,9 @@ def separator_of(names: str, usual: str) -> str:
 
 
 def check_names(names: str, separator: str, path: str) -> None:
-    """Refuse a name that two columns have; DuckDB would call the second one differently."""
+    """Refuse a line of names that DuckDB would change: one that is empty, or repeats a name."""
+    if not names:
+        raise InputError(f"{path!r} begins with an empty line; expected a line of names")
     try:
         listed = next(csv.reader([names], delimiter=separator, strict=True), [])
     except csv.Error:  # a name goes on in the next line, or is very long

@@ -41,6 +41,7 @@ def made(folder, name: str, content: bytes, **more):
         ("e.parquet", b"PAR1", "it is not a whole Parquet file"),
         ("e.csv.gz", MANY, "not compressed as its ending says"),
         ("e.csv.gz", PACKED[:-999], "it is damaged, or not compressed"),
+        ("e.csv.gz", gzip.compress(b""), "begins with an empty line"),
         ("e.csv.zst", MANY, "not compressed as its ending says"),
         ("e.jsonl", b'{"source": 1}\n{"source": 1,\n', "near line [23]: it is not JSON"),
         ("e.jsonl", '{"source": "é"}\n'.encode("latin-1"), "it is not UTF-8"),
@@ -97,8 +98,9 @@ def test_a_wrong_delimiter_is_named(tmp_path):
         (b"source,target,y,y", "two columns 'y'; give each its own name"),
         (b"source,target,y,Y", r"two columns 'Y' \('y' but for capitals\)"),
         (b'source;target;"a;b";"a;b"', "two columns 'a;b'"),
+        (b"\nsource,target,y,z", "begins with an empty line"),
     ],
 )
-def test_a_name_that_two_columns_have_is_refused(tmp_path, names, reason):
+def test_names_that_are_no_names_are_refused(tmp_path, names, reason):
     with pytest.raises(InputError, match=reason):
         made(tmp_path, "e.csv", names + b"\n1,2,3,4\n")
