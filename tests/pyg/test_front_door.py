@@ -102,7 +102,7 @@ def test_a_failure_with_data_of_edges_says_how_to_leave_them_out():
             return super().forward(x, edge_index)
 
     graph = make_graph("edge_attr")
-    with pytest.raises(InputError, match="no attributes; if it should not get the data of edges"):
+    with pytest.raises(InputError, match="no attributes.*; if it should not get the data of edges"):
         graphfm.train(graph, model=Picky(), **SETTINGS)
     graphfm.train(
         graph, model=Picky(), call=lambda net, batch: net(batch.x, batch.edge_index), **SETTINGS

@@ -141,7 +141,8 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
         )
     if named.fixed and named.fixed != _completed(settings, named.code):
         expected = json.dumps(settings)
-        raise NotTheSame(f"the given {what} has other settings than that of the run: {expected}")
+        text = f"the given {what} has other settings than that of the run; expected {expected}"
+        raise NotTheSame(text)
     return named
 
 

@@ -213,31 +213,6 @@ def test_another_part_than_that_of_the_run_is_refused(make_graph, tmp_path):
     assert again.score == result.score
 
 
-class Counting(torch.optim.SGD):
-    """Keeps a number and not a tensor."""
-
-    def step(self, closure=None):
-        super().step(closure)
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                state = self.state[parameter]
-                state["count"] = state.get("count", 0) + 1
-                assert isinstance(state["count"], int)
-
-
-def counting(parameters):
-    return Counting(parameters, lr=0.1)
-
-
-def test_numbers_of_an_optimizer_are_kept(make_graph, tmp_path):
-    run = Run.make(dataset="in-memory", optimizer=counting, hidden=8, epochs=4)
-    start(run, make_graph(), out=tmp_path / "whole")
-    with pytest.raises(TrainingStopped):
-        start(run, make_graph(), out=tmp_path / "cut", stop_signal=StopAfter(4))
-    graphfm.resume(tmp_path / "cut", make_graph(), optimizer=counting)
-    assert differences(tmp_path / "whole", tmp_path / "cut") == []
-
-
 @pytest.mark.parametrize(
     "weights",
     [{0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5}, [2.0, 1.0, 1.0, 0.5], torch.tensor([2, 1, 1, 0.5])],
