@@ -23,13 +23,21 @@ from graphfm.runs.own_model import (
     ModelLike,
     choose_model,
     given_network,
+    modes_kept,
     network_again,
+    refuse_other,
 )
 from graphfm.runs.run import Run, build, load_graph
 from graphfm.runs.same_graph import IN_MEMORY as IN_MEMORY
 from graphfm.runs.same_graph import same_graph
 from graphfm.training.callbacks import Callback, Score
-from graphfm.training.own_parts import OwnLoss, OwnOptimizer, OwnParts, OwnSchedule
+from graphfm.training.own_parts import (
+    OwnLoss,
+    OwnOptimizer,
+    OwnParts,
+    OwnSchedule,
+    settled_parts,
+)
 from graphfm.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -100,7 +108,7 @@ def train(
             f"cannot train on a {type(graph).__name__}; expected a Graph (Graph.from_pyg takes a "
             "PyG Data), the name of a dataset, a file or a folder"
         )
-    OwnParts.taken_from(dict(options)).refuse_unread(options)
+    options = settled_parts(options)
     name = IN_MEMORY if isinstance(graph, Graph) else str(graph)
     network = given_network(backbone, model, model_options, call)
     what: dict[str, Any] = {"method": method, "backbone": network, "device": device}
@@ -149,13 +157,12 @@ def resume(
         parts.require(config["run"].get("own_parts", {}), run.to_json().get("own_parts", {}))
         graph = same_graph(run, config, graph)
         if folder.checkpoints.is_empty:  # damaged ones are reported when they are read
-            log.warning(
-                "there is no usable checkpoint in %s; training starts from the beginning",
-                path,
-            )
+            text = "there is no usable checkpoint in %s; training starts from the beginning"
+            log.warning(text, path)
         interval = interval or Interval.parse(config.get("checkpoint_every", "auto"))
-        with explained(run, graph):
+        with explained(run, graph), modes_kept(run.named_backbone):
             trainer = build(run, graph)
+            refuse_other(run.named_backbone, config.get("model"))
             score = fit_in(folder, run, trainer, callbacks, interval, stop_signal)
     return _result(run, score, trainer, path)
 
@@ -176,7 +183,7 @@ def start(
     """
     path, interval = None if out is None else Path(out), interval or Interval()
     log.debug("settings: %s", run)
-    with explained(run, graph, plan):
+    with explained(run, graph, plan), modes_kept(run.named_backbone):
         trainer = build(run, graph, plan)
         if path is None:
             score = fit(run, trainer, callbacks)

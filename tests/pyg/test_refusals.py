@@ -126,7 +126,7 @@ WRONG = {
     "compiled part": (lambda: nets.Normed(torch.compile(nn.Linear(8, 8))), "is compiled, and"),
     "scripted": (lambda: torch.jit.script(nn.Linear(IN, OUT)), "is compiled, and compiled modules"),
     "outputs": (lambda: pyg.GCN(IN, HIDDEN, 2, OUT + 1), "has 4 outputs per node; expected 3"),
-    "inputs": (lambda: pyg.GCN(IN + 1, HIDDEN, 2, OUT), "fails on a graph of .* with 6 features"),
+    "inputs": (lambda: pyg.GCN(IN + 1, HIDDEN, 2, OUT), "fails on one of .* with 6 features"),
     "parameters": (lambda: nets.Needs(IN, HIDDEN, 2, OUT), "Needs.forward needs batch, pos; exp"),
     "no parameters": (nets.TakesNothing, "TakesNothing.forward takes nothing; expected x, edge_in"),
     "pair": (written(nets.returns_pair), r"returned a tuple; expected a tensor \[num_nodes, num_o"),

@@ -7,9 +7,8 @@ import typer
 
 from graphfm.cli.evaluate_tables import tables_of
 from graphfm.cli.output import Json, print_json, say, terminal_width
-from graphfm.cli.results import Backbone, Dataset, RunArgument, load_run
+from graphfm.cli.results import Backbone, Dataset, OwnModel, RunArgument, load_run
 from graphfm.cli.shared_options import Device, option
-from graphfm.cli.shared_options import Model as OwnModel
 from graphfm.data.graph import SPLITS
 from graphfm.errors import InputError
 from graphfm.experiments.tables import as_text

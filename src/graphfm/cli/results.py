@@ -12,7 +12,6 @@ from graphfm.api import IN_MEMORY
 from graphfm.cli.output import Json, print_json, say
 from graphfm.cli.own_model import network_of_run
 from graphfm.cli.shared_options import Device, option
-from graphfm.cli.shared_options import Model as OwnModel
 from graphfm.cli.transfer_bar import TransferBar
 from graphfm.data.datasets import DATASETS, load
 from graphfm.data.graph import Graph
@@ -33,6 +32,10 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of 
 Dataset = Annotated[
     str | None,
     option("Another graph with the same features: a name or a path.", "NAME", names=DATASETS),
+]
+OwnModel = Annotated[
+    str | None,
+    option("The model, if it is your own network of PyG: package.module:function.", "NAME"),
 ]
 Backbone = Annotated[
     str | None,

@@ -93,11 +93,19 @@ class Certificate:
             f"{self.name}: an output depends on nodes up to {self.num_hops} hops away",
             *(f"  {line}" for line in self.cuts),
             f"can be trained by: {', '.join(self.methods)}",
-            *(f"  {name}: {why}" for name, why in self.warnings.items()),
+            *_grouped(self.warnings),
         ]
         if self.refused:
-            lines += ["cannot be trained by:", *(f"  {n}: {w}" for n, w in self.refused.items())]
+            lines += ["cannot be trained by:", *_grouped(self.refused)]
         return "\n".join(lines)
+
+
+def _grouped(reasons: Mapping[str, str]) -> list[str]:
+    """A line for each reason, with all methods that share it."""
+    methods = dict[str, list[str]]()
+    for name, reason in reasons.items():
+        methods.setdefault(reason, []).append(name)
+    return [f"  {', '.join(names)}: {reason}" for reason, names in methods.items()]
 
 
 def certify(model: OwnModel, width: int, data: Mapping[str, Tensor]) -> Certificate:

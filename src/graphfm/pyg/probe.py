@@ -152,9 +152,16 @@ class Probe:
             except Exception as error:
                 name, reason = type(self.net).__name__, " ".join(str(error).split())[:300]
                 size, width = notes.x.shape
+                hint = (
+                    "; if it should not get the data of edges, say so: call=lambda net, batch: "
+                    "net(batch.x, batch.edge_index)"
+                )
                 raise InputError(
-                    f"{name} fails on a graph of {size} nodes with {width} features: "
-                    f"{type(error).__name__}: {reason}"
+                    f"{name} is examined on small graphs, and fails on one of {size} nodes with "
+                    f"{width} features: {type(error).__name__}: {reason}"
+                    f"{hint if self.data else ''} "
+                    "(rows for the nodes of one graph, such as an nn.Embedding, are "
+                    "node_features='learned' here)"
                 ) from error
 
 

@@ -217,7 +217,7 @@ def _describe(run: Run, graph: Graph, interval: Interval) -> dict[str, Any]:
             "fingerprint": graph.fingerprint,
             "path": None if (path := path_of(run.dataset)) is None else str(path),
         },
-        **({} if certificate is None else {"model": certificate.to_json()}),
+        **({} if certificate is None else {"model": run.named_backbone.code.to_json()}),
         "question": Question.of(graph, run.training).to_json(),
         "checkpoint_every": str(interval),
         "versions": versions(),

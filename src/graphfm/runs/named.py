@@ -22,9 +22,9 @@ from graphfm.runs.own_code import digest_of, import_place, is_place, place_of
 
 RESERVED = {
     "graph", "dataset", "method", "backbone", "model", "model_option", "model_options", "call",
-    "device", "out", "callbacks", "checkpoint_every",
-    "json", "recipe", "resume", "explain", "quiet", "verbose", "help", "methods", "seeds", "own",
-    "sweep", "settings_of", "budget_epochs", "budget_seconds", "minutes", "trials", "jobs",
+    "device", "out", "callbacks", "checkpoint_every", "json", "recipe", "resume", "explain",
+    "quiet", "verbose", "help", "methods", "seeds", "own", "sweep", "settings_of",
+    "budget_epochs", "budget_seconds", "minutes", "trials", "jobs",
 }  # fmt: skip
 OBJECT = "Method("  # how the name of a method begins that was given as an object
 MODEL = "model="  # how the name of a backbone begins that is a model of the user's own
@@ -57,9 +57,8 @@ class Named:
 
     def flag(self, what: str) -> str:
         """The option that names it on the command line: --backbone, --method or --model."""
-        if self.is_model:
-            return f"--model {self.name.removeprefix(MODEL)}"
-        return f"--{what} {self.name}"
+        name = self.name.removeprefix(MODEL)
+        return f"--model {name}" if self.is_model else f"--{what} {name}"
 
     @cached_property
     def digest(self) -> str | None:
@@ -141,10 +140,9 @@ def choose_again(what: str, recorded: Any, given: Any, settings: Mapping[str, An
             f"the run was made with {what} {recorded}, but {named.name} was given; give {recorded}"
         )
     if named.fixed and named.fixed != _completed(settings, named.code):
-        raise NotTheSame(
-            f"the given {what} has other settings than that of the run; expected "
-            f"{json.dumps(settings)}"
-        )
+        expected = json.dumps(settings)
+        text = f"the given {what} has other settings than that of the run; expected {expected}"
+        raise NotTheSame(text)
     return named
 
 
@@ -185,6 +183,11 @@ def refuse_unnamed(what: str, name: str) -> NoReturn:
         )
     if name.startswith(MODEL):
         what, name = "model", name.removeprefix(MODEL)
+        if not is_place(name):
+            raise InputError(
+                f"the run was made with a module of class {name}; give one with the same arguments "
+                f"again, in Python: model={name}(...)"
+            )
     option = f"add --{what} {name}, or " if is_place(name) else ""
     raise InputError(
         f"the run was made with {what} {name}, which is code of your own and runs only where you "

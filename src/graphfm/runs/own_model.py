@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,6 +40,7 @@ class OwnNetwork:
     ) -> None:
         self.model, self.options, self.call = model, dict(options), call
         self.certificate: Certificate | None = None
+        self.shapes = dict[str, list[int]]()  # of the state of its network
         self._initial: dict[str, Any] | None = None  # weights of a given module, as it came
 
     def make(self, in_width: int, out_width: int, edges: EdgeColumns) -> Backbone:
@@ -60,6 +62,13 @@ class OwnNetwork:
         with torch.random.fork_rng():
             return self.make(in_width, out_width, edges)
 
+    def to_json(self) -> dict[str, Any]:
+        """What a run records of its network: the shapes of its state, and its certificate."""
+        assert self.certificate is not None
+        return {
+            "shapes": self.shapes, "torch_geometric": _pyg().VERSION, **self.certificate.to_json()
+        }  # fmt: skip
+
     def check(self, method: str, *, told: bool) -> None:
         """Refuse a method that would train the network wrongly; warn if it is known to hurt."""
         assert self.certificate is not None  # it was made before
@@ -78,6 +87,7 @@ class OwnNetwork:
             model = pyg.own_model(net.to("cpu"), in_width, data, self.call)
             if self.certificate is None:
                 self.certificate = pyg.certify(model, in_width, data)
+        self.shapes = {name: list(one.shape) for name, one in net.state_dict().items()}
         if model.findings.out_width != out_width:
             raise InputError(
                 f"{type(net).__name__} has {model.findings.out_width} outputs per node; expected "
@@ -156,6 +166,31 @@ def given_network(
     if backbone is not None:
         raise InputError("backbone and model were both given; give one of them")
     return choose_model(model, options, call)
+
+
+def refuse_other(named: Named, recorded: Any) -> None:
+    """Refuse a model whose state has other shapes than that of the run."""
+    known = recorded.get("shapes") if isinstance(recorded, Mapping) else None
+    if not named.is_model or not isinstance(known, Mapping) or known == named.code.shapes:
+        return
+    given = named.code.shapes
+    name = next(n for n in sorted({*known, *given}) if known.get(n) != given.get(n))
+    raise InputError(
+        f"the model is not the one that the run was made with: {name} has shape {given.get(name)}, "
+        f"and in the run {known.get(name)}; make it with the same arguments"
+    )
+
+
+@contextmanager
+def modes_kept(named: Named) -> Iterator[None]:
+    """Leave a module that was given in the mode that it was in, whatever happens."""
+    given = named.code.model if named.is_model else None
+    before = [(p, p.training) for p in given.modules()] if isinstance(given, nn.Module) else []
+    try:
+        yield
+    finally:
+        for part, training in before:
+            part.training = training
 
 
 def network_again(

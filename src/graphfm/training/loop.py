@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 
+from graphfm.errors import InputError
 from graphfm.training import whole_graph
 from graphfm.training.callbacks import Callback, EpochRecord, Score
 from graphfm.training.crowding import patient_if_crowded
@@ -47,6 +48,12 @@ def fit(
 ) -> Score:
     """Train to the end, return to the best epoch, and score the test nodes there."""
     device = trainer.graph.device
+    for callback in callbacks:
+        if not hasattr(callback, "on_begin"):
+            raise InputError(
+                f"callbacks holds a {type(callback).__name__}; expected objects of a subclass of "
+                "graphfm.Callback"
+            )
     warn_of_labels(trainer.graph, trainer.question)
     with seeded(trainer.training.seed, device), patient_if_crowded(device):
         return Loop(trainer, callbacks, checkpointer).run()

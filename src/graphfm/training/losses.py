@@ -94,6 +94,8 @@ class Loss:
         Single gaps in a row stay -1 or NaN: the function decides what they mean.
         """
         has_label = labelled(y)
+        if self.kind in OF_REGRESSION:
+            y = y.reshape(y.size(0), -1)  # as the outputs are
         shape = (-1, *[1] * (y.ndim - 1))
         found = function(self.values(outputs), y.where(has_label.view(shape), torch.zeros_like(y)))
         if not isinstance(found, Tensor) or found.shape != y.shape[:1]:

@@ -91,3 +91,29 @@ def make_own_optimizer(make: OwnOptimizer, network: nn.Module) -> torch.optim.Op
     if not all(id(one) in known for one in held):
         raise InputError("optimizer holds other parameters than those that it was given")
     return made
+
+
+def settled_parts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as Python programs give them, with what follows from parts of the user's own.
+
+    Class weights may be a dictionary, or a list or tensor by class. With an optimizer of the user's
+    own the learning rate stays as it is, unless a schedule is given.
+    """
+    settled = {name: value for name, value in options.items() if value is not None}
+    for name, what in (("optimizer", "parameters"), ("schedule", "an epoch"), ("loss", "outputs")):
+        value = settled.get(name)
+        if value is not None and not callable(value) and not isinstance(value, str):
+            raise InputError(
+                f"{name} is a {type(value).__name__}; expected a name, or a function of {what}"
+            )
+    OwnParts.taken_from(dict(settled)).refuse_unread(settled)
+    if callable(settled.get("optimizer")):
+        settled.setdefault("schedule", "constant")
+    weights = settled.get("class_weights")
+    if isinstance(weights, Tensor):
+        weights = weights.tolist()
+    if isinstance(weights, Mapping):
+        settled["class_weights"] = tuple(f"{name}={value}" for name, value in weights.items())
+    elif isinstance(weights, list | tuple) and weights and not isinstance(weights[0], str):
+        settled["class_weights"] = tuple(f"{n}={value}" for n, value in enumerate(weights))
+    return settled

@@ -39,7 +39,7 @@ class Schedule(LambdaLR):
 
     def _factor(self, epoch: int) -> float:
         if self.own is not None:
-            return _checked(self.own(epoch))
+            return _checked(self.own, epoch)
         factor = self.training.factor(epoch)
         return factor * self.training.lr_factor**self.reductions if self.reductions else factor
 
@@ -74,7 +74,15 @@ class Schedule(LambdaLR):
                 group["lr"] = rate
 
 
-def _checked(found: Any) -> float:
+def _checked(own: OwnSchedule, epoch: int) -> float:
+    """The factor that a schedule of the user's own gives an epoch."""
+    try:
+        found = own(epoch)
+    except TypeError as error:
+        raise InputError(
+            f"the schedule cannot be called with an epoch ({error}); expected a function of the "
+            "epoch, counted from 0, that returns the factor of the learning rate"
+        ) from error
     if not isinstance(found, int | float) or not 0 <= found < math.inf:
         raise InputError(f"the schedule returned {found!r}; expected a number, 0 or more")
     return float(found)

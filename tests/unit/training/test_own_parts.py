@@ -84,7 +84,8 @@ def test_ones_own_loss_of_labels_and_of_a_regression(make_graph):
 
     def on_the_scale_of_the_targets(outputs, y):
         assert outputs.mean() > 500
-        return mse_loss(outputs.squeeze(1), y, reduction="none") / 100
+        assert outputs.shape == y.shape
+        return mse_loss(outputs, y, reduction="none").squeeze(1) / 100
 
     amounts = graphfm.Graph.from_edges(
         labels.edge_index, labels.x, 1000 + 50 * labels.x[:, 0],
@@ -212,26 +213,28 @@ def test_another_part_than_that_of_the_run_is_refused(make_graph, tmp_path):
     assert again.score == result.score
 
 
-class Counting(torch.optim.SGD):
-    """Keeps a number and not a tensor."""
-
-    def step(self, closure=None):
-        super().step(closure)
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                state = self.state[parameter]
-                state["count"] = state.get("count", 0) + 1
-                assert isinstance(state["count"], int)
+@pytest.mark.parametrize(
+    "weights",
+    [{0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5}, [2.0, 1.0, 1.0, 0.5], torch.tensor([2, 1, 1, 0.5])],
+)
+def test_class_weights_are_given_as_python_programs_have_them(make_graph, weights):
+    result = graphfm.train(make_graph(), class_weights=weights, **SMALL)
+    assert result.run.training.class_weights[0] in ("0=2", "0=2.0")
 
 
-def counting(parameters):
-    return Counting(parameters, lr=0.1)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)], 0.1)}, "optimizer is a SGD; expected a"),
+        ({"schedule": torch.optim.lr_scheduler.StepLR}, "the schedule cannot be called with an ep"),
+        ({"callbacks": [print]}, "callbacks holds a builtin_function_or_method; expected"),
+    ],
+)
+def test_objects_that_do_not_fit_are_one_line(make_graph, wrong, message):
+    with pytest.raises(InputError, match=message):
+        graphfm.train(make_graph(), hidden=8, epochs=2, **wrong)
 
 
-def test_numbers_of_an_optimizer_are_kept(make_graph, tmp_path):
-    run = Run.make(dataset="in-memory", optimizer=counting, hidden=8, epochs=4)
-    start(run, make_graph(), out=tmp_path / "whole")
-    with pytest.raises(TrainingStopped):
-        start(run, make_graph(), out=tmp_path / "cut", stop_signal=StopAfter(4))
-    graphfm.resume(tmp_path / "cut", make_graph(), optimizer=counting)
-    assert differences(tmp_path / "whole", tmp_path / "cut") == []
+def test_the_rate_of_ones_own_optimizer_stays(make_graph):
+    result = graphfm.train(make_graph(), hidden=8, epochs=2, optimizer=rmsprop)
+    assert result.run.training.schedule == "constant"

@@ -5,7 +5,10 @@ import torch
 
 import graphfm
 from graphfm import Callback
+from graphfm.api import start
+from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.runs.run import Run, build
+from tests.reliability.runs import StopAfter, differences
 
 SMALL = {"hidden": 8, "epochs": 4, "eval_every": 1, "lr": 0.01}
 
@@ -77,3 +80,28 @@ def test_a_training_is_not_stopped_before_its_first_evaluation(make_graph):
 
     settings = {**SMALL, "epochs": 9, "eval_every": 3}
     assert graphfm.train(make_graph(), callbacks=[AtOnce()], **settings).score.epochs == 3
+
+
+class Counting(torch.optim.SGD):
+    """Keeps a number and not a tensor."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                state["count"] = state.get("count", 0) + 1
+                assert isinstance(state["count"], int)
+
+
+def counting(parameters):
+    return Counting(parameters, lr=0.1)
+
+
+def test_numbers_of_an_optimizer_are_kept(make_graph, tmp_path):
+    run = Run.make(dataset="in-memory", optimizer=counting, hidden=8, epochs=4)
+    start(run, make_graph(), out=tmp_path / "whole")
+    with pytest.raises(TrainingStopped):
+        start(run, make_graph(), out=tmp_path / "cut", stop_signal=StopAfter(4))
+    graphfm.resume(tmp_path / "cut", make_graph(), optimizer=counting)
+    assert differences(tmp_path / "whole", tmp_path / "cut") == []

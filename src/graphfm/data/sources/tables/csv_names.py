@@ -9,6 +9,11 @@ from graphfm.errors import InputError
 SEPARATORS = (",", ";", "\t", "|")
 
 
+def is_separator(text: str) -> bool:
+    """True if a text can stand between columns: one byte that means nothing else in CSV."""
+    return len(text.encode()) == 1 and text not in '"\r\n\0'
+
+
 def separator_of(names: str, usual: str) -> str:
     """The usual separator; where a line of names does not have it, the first other that it has."""
     if usual and usual in names:
@@ -17,11 +22,15 @@ def separator_of(names: str, usual: str) -> str:
 
 
 def check_names(names: str, separator: str, path: str) -> None:
-    """Refuse a name that two columns have; DuckDB would call the second one differently."""
-    if names.count('"') % 2:  # a name goes on in the next line
+    """Refuse a line of names that DuckDB would change: one that is empty, or repeats a name."""
+    if not names:
+        raise InputError(f"{path!r} begins with an empty line; expected a line of names")
+    try:
+        listed = next(csv.reader([names], delimiter=separator, strict=True), [])
+    except csv.Error:  # a name goes on in the next line, or is very long
         return
     seen: dict[str, str] = {}
-    for name in filter(None, next(csv.reader([names], delimiter=separator), [])):
+    for name in filter(None, listed):
         key = name.casefold()
         if key in seen:
             same = "" if seen[key] == name else f" ({seen[key]!r} but for capitals)"
@@ -33,7 +42,7 @@ def line_sql(path: str) -> str:
     """SQL of the first line of a file, compressed or not; `path` is written as SQL writes it."""
     return (
         f"SELECT line FROM read_csv({path}, auto_detect = false, header = false, quote = '', "
-        "escape = '', comment = '', delim = '\x01\x02\x03\x04', ignore_errors = true, "
+        "escape = '', comment = '', delim = '\x01\x02\x03\x04', "
         "columns = {'line': 'VARCHAR'}) LIMIT 1"
     )
 

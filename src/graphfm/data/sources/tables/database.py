@@ -130,11 +130,11 @@ class Database:
         """The SQL that reads some files, and their columns. Text is not guessed to be numbers."""
         kind = kind_of(files)
         listed = "[" + ", ".join(literal(path) for path in files) + "]"
-        if delimiter is not None and (kind != "csv" or len(delimiter.encode()) != 1):
+        if delimiter is not None and (kind != "csv" or not csv_names.is_separator(delimiter)):
             raise InputError(f"the delimiter is {delimiter!r}; expected one character, for CSV")
         self._reading = list(files)
         if kind == "csv":
-            sql = self._csv_reader(files[0], listed, delimiter)
+            sql = self._csv_reader(files, listed, delimiter)
         elif kind == "json":
             sql = self._json_reader(listed)
         else:  # by name, because by place DuckDB would round 1.5 if the first file has integers
@@ -143,13 +143,14 @@ class Database:
         self._reading = self._files
         return sql, columns
 
-    def _csv_reader(self, first: str, listed: str, delimiter: str | None) -> str:
-        """The SQL that reads CSV, by the names in the first line of the first file."""
-        found = self.run(csv_names.line_sql(literal(first)))
-        names = str(found[0][0] or "") if found else ""
-        usual = "\t" if ending_of(Path(first)) == ".tsv" else ","
-        self._separator = delimiter or csv_names.separator_of(names, usual)
-        csv_names.check_names(names, self._separator, first)
+    def _csv_reader(self, files: Sequence[str], listed: str, delimiter: str | None) -> str:
+        """The SQL that reads CSV, separated as the first line of the first file shows."""
+        found = [self.run(csv_names.line_sql(literal(path))) for path in files]
+        lines = [str(rows[0][0] or "") if rows else "" for rows in found]
+        usual = "\t" if ending_of(Path(files[0])) == ".tsv" else ","
+        self._separator = delimiter or csv_names.separator_of(lines[0], usual)
+        for line, path in zip(lines, files, strict=True):
+            csv_names.check_names(line, self._separator, path)
         return csv_names.csv_sql(listed, literal(self._separator))
 
     def _json_reader(self, listed: str) -> str:
@@ -219,12 +220,12 @@ def check_column(name: str, columns: Sequence[str], where: str, option: str = ""
     if name not in columns:
         listed = ", ".join(list(columns)[:12]) + (", ..." if len(columns) > 12 else "")
         near = did_you_mean(name, columns)
-        if option:
-            near += f"; name the column with {option}"
+        near += f"; name the column with {option}" if option else ""
         if all(known.isdecimal() for known in columns):
             near = "; give them a line of names, or call a plain list of edges .txt"
         elif len(columns) == 1 and (mark := csv_names.separator_of(columns[0], "")):
-            near = f"; they seem to be separated by {mark!r}; say so with --delimiter"
+            advice = "; say so with --delimiter" if option else ""
+            near = f"; they seem to be separated by {mark!r}{advice}"
         raise InputError(f"the {where} have no column {name!r}; they have {listed}{near}")
 
 

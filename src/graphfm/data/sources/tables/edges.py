@@ -28,9 +28,8 @@ def read_edges(
     db: Database, edges: EdgeTable, relation: str, columns: Mapping[str, str], kind: str
 ) -> None:
     """Make `edge` with source s, target t and weight w. Parquet is not copied for that."""
-    for name, option in ((edges.source, ""), (edges.target, ""), (edges.weight, "--weight")):
-        if name is not None:
-            check_column(name, list(columns), "edges", option)
+    for name in filter(None, (edges.source, edges.target, edges.weight)):
+        check_column(name, list(columns), "edges")
     source, target = (id_sql(name, columns[name], kind) for name in (edges.source, edges.target))
     # not a number yet: DuckDB would let its reader of CSV convert it, which knows no TRY_CAST
     weight = f", {quoted(edges.weight)} AS w" if edges.weight else ""

@@ -76,10 +76,10 @@ def _read_tables(
     try:
         tell("reading tables", 0, 4)
         edge_sql, edge_columns = db.reader(edge_files, edges.delimiter)
-        ends = {"--source": edges.source, "--target": edges.target}
-        for option, name in ends.items():
-            check_column(name, list(edge_columns), "edges", option)
-        types = [edge_columns[name] for name in ends.values()]
+        for key in ("source", "target", "weight"):
+            if (name := getattr(edges, key)) is not None:
+                check_column(name, list(edge_columns), "edges", f"--{key}")
+        types = [edge_columns[name] for name in (edges.source, edges.target)]
         node_columns: dict[str, str] = {}
         if node_files:
             node_sql, node_columns = db.reader(node_files, nodes.delimiter)

@@ -93,6 +93,7 @@ def test_a_split_without_labels_is_refused_or_left(tmp_path):
         ({"node_id": "name"}, "the nodes have no column 'name'"),
         ({"node_label": "kind", "node_classes": ("cat",)}, "'dog' is not among the classes"),
         ({"edge_delimiter": ";;"}, "expected one character"),
+        ({"edge_delimiter": '"'}, "expected one character"),
         ({"allow": ("everything",)}, "unknown loss to allow"),
         ({"edge_duplicates": "sum"}, "there is no weight"),
         ({"edge_duplicates": "merge"}, "unknown way with duplicates"),

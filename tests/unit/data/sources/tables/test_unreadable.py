@@ -41,6 +41,7 @@ def made(folder, name: str, content: bytes, **more):
         ("e.parquet", b"PAR1", "it is not a whole Parquet file"),
         ("e.csv.gz", MANY, "not compressed as its ending says"),
         ("e.csv.gz", PACKED[:-999], "it is damaged, or not compressed"),
+        ("e.csv.gz", gzip.compress(b""), "begins with an empty line"),
         ("e.csv.zst", MANY, "not compressed as its ending says"),
         ("e.jsonl", b'{"source": 1}\n{"source": 1,\n', "near line [23]: it is not JSON"),
         ("e.jsonl", '{"source": "é"}\n'.encode("latin-1"), "it is not UTF-8"),
@@ -66,6 +67,15 @@ def test_a_line_of_names_tells_what_separates_columns(tmp_path, mark):
     assert list(made(tmp_path, "e.csv", rows.encode()).node_names) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["source,target\ra,b\ra,b\r", "\ufeffsource;target\na;b\n", 'source,target,"x\ny"\na,b,1\n',
+     f"source,target,{'x' * 200_000}\na,b,1\n", '"source"|"target"\na|b\n'],
+)  # fmt: skip
+def test_lines_of_names_may_be_odd(tmp_path, text):
+    assert list(made(tmp_path, "e.csv", text.encode()).node_names) == ["a", "b"]
+
+
 def test_edges_and_nodes_may_be_separated_differently(tmp_path):
     (tmp_path / "e.csv").write_text("source;target\na;b\n")
     (tmp_path / "n.csv").write_text("id,kind\na,x\nb,y\n")
@@ -88,8 +98,9 @@ def test_a_wrong_delimiter_is_named(tmp_path):
         (b"source,target,y,y", "two columns 'y'; give each its own name"),
         (b"source,target,y,Y", r"two columns 'Y' \('y' but for capitals\)"),
         (b'source;target;"a;b";"a;b"', "two columns 'a;b'"),
+        (b"\nsource,target,y,z", "begins with an empty line"),
     ],
 )
-def test_a_name_that_two_columns_have_is_refused(tmp_path, names, reason):
+def test_names_that_are_no_names_are_refused(tmp_path, names, reason):
     with pytest.raises(InputError, match=reason):
         made(tmp_path, "e.csv", names + b"\n1,2,3,4\n")
