@@ -1,5 +1,7 @@
 """Models through `graphfm.train` and its relatives, as a user gives them."""
 
+import json
+
 import pytest
 import torch
 from torch import nn
@@ -133,3 +135,18 @@ def test_compare_needs_what_makes_a_model(tmp_path):
 def test_a_model_without_a_suitable_method_is_refused_in_one_line():
     with pytest.raises(InputError, match="sign"):
         graphfm.train(make_graph(), model=Net(), method="sign")
+
+
+def test_the_staleness_of_a_models_histories_is_compared(tmp_path, monkeypatch):
+    from tests.unit.cli.commands import graphfm as command
+
+    make_graph().save(tmp_path / "graph.npz")
+    found = command(
+        "staleness", "--dataset", tmp_path / "graph.npz", "--model", "torch_geometric.nn:GraphSAGE",
+        "--model-option", "hidden_channels=4", "--model-option", "num_layers=3", "--epochs", 2,
+        "--parts", 4, "--parts-per-batch", 2, "--json",
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    rows = {row["name"]: row["layers"] for row in json.loads(found.out)["rows"]}
+    assert [layer["layer"] for layer in rows["gas"]] == [1, 2]
+    assert all(layer["score"] > 0 for layer in rows["gas"])

@@ -9,11 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from torch import nn
-
-from graphfm.backbones import make_backbone
 from graphfm.data.datasets import load
 from graphfm.data.graph import Graph
+from graphfm.data.graph.edge_columns import edge_columns
 from graphfm.errors import InputError
 from graphfm.experiments.cell import Cell, PlannedRow
 from graphfm.experiments.outcome import (
@@ -32,6 +30,7 @@ from graphfm.experiments.store import SCRATCH, Store, memory_store
 from graphfm.experiments.tables import BELOW, Column, Table, write_tables
 from graphfm.methods import METHODS
 from graphfm.runs.devices import kind_of
+from graphfm.runs.named import Named
 from graphfm.runs.provenance import machine, versions
 from graphfm.runs.run import Run, pick_device
 from graphfm.training.setup import check_trainable
@@ -129,7 +128,7 @@ def compare_staleness(
 
 def staleness_table(rows: list[Row], caption: str = "") -> Table:
     """Test scores, the staleness S^k of each hidden layer, and that relative to the norm."""
-    depths = [layer.depth for layer in max((row.layers for row in rows), key=len)]
+    depths = sorted({layer.depth for row in rows for layer in row.layers})
     columns = (
         Column("method", left=True, names_row=True),
         Column("test"),
@@ -139,9 +138,12 @@ def staleness_table(rows: list[Row], caption: str = "") -> Table:
     )
     cells = list[tuple[str, ...]]()
     for row in rows:
-        numbers = [f"{layer.score:.4f}" for layer in row.layers]
-        numbers += [f"{layer.relative:.4f}" for layer in row.layers]
-        numbers = numbers or [NONE] * (2 * len(depths))
+        found = {layer.depth: (layer.score, layer.relative) for layer in row.layers}
+        numbers = [
+            f"{found[depth][which]:.4f}" if depth in found else NONE
+            for which in (0, 1)
+            for depth in depths
+        ]
         test = with_deviation(mean(row.tests), deviation(row.tests))
         cells.append((row.name, test, *numbers, row.note))
     return Table(columns, tuple(cells), caption)
@@ -149,16 +151,23 @@ def staleness_table(rows: list[Row], caption: str = "") -> Table:
 
 def describe(options: Mapping[str, Any], seeds: int) -> str:
     """One line: what all rows share."""
+    layers = f" of {options['layers']} layers" if "layers" in options else ""
     return (
-        f"{options['dataset']}, {options['backbone']} of {options['layers']} layers, "
+        f"{options['dataset']}, {network_name(options)}{layers}, "
         f"{options['parts_per_batch']} of {options['parts']} parts a step, "
         f"{options['epochs']} epochs, {seeds} {'seed' if seeds == 1 else 'seeds'}"
     )
 
 
+def network_name(options: Mapping[str, Any]) -> str:
+    """The name of the network, which may be a model of the user's own."""
+    backbone = options["backbone"]
+    return backbone.name if isinstance(backbone, Named) else str(backbone)
+
+
 def _check(options: Mapping[str, Any], seeds: int) -> None:
     """Refuse whatever is wrong before anything is read or trained."""
-    backbone, layers = options["backbone"], options["layers"]
+    backbone, layers = network_name(options), options.get("layers", 2)
     if backbone in NO_NEIGHBORS:
         raise InputError(
             f"backbone {backbone} reads no neighbours in training; expected sage, gcn, gcnii or pna"
@@ -195,15 +204,17 @@ def _planned(name: str, options: Mapping[str, Any], seeds: int) -> NamedRow:
 
 def _is_defined(name: str, options: Mapping[str, Any], graph: Graph, observer: Observer) -> bool:
     """Whether the network allows the method; if not, the observer is told."""
-    run = _run(name, options, 0)
-    widths = graph.num_features, graph.num_classes
-    network = make_backbone(run.backbone, *widths, **run.backbone_settings)
-    linear = all(layer.is_linear for layer in network.layers)
-    reason = None
-    if name == DELTA and not linear:
-        reason = f"it needs a linear aggregator, which {run.backbone} has not"
-    if name == FIRST_HOP and not (linear and isinstance(network.encode, nn.Identity)):
-        reason = f"{run.backbone} does not begin with a linear aggregate of features"
+    run, reason = _run(name, options, 0), None
+    sizes = graph.num_features, graph.num_classes, graph.num_nodes
+    try:
+        network = run.new_backbone(*sizes, edge_columns(graph), planned=True)
+    except InputError as error:  # a model of the user's own does not allow the method
+        reason = str(error)
+    else:
+        if name == DELTA and not all(layer.is_linear for layer in network.layers):
+            reason = f"it needs a linear aggregator, which {run.backbone} has not"
+        if name == FIRST_HOP and not network.begins_linear:
+            reason = f"{run.backbone} does not begin with a linear aggregate of features"
     if reason is not None:
         observer.on_message(f"{name}: left out; {reason}")
     return reason is None
@@ -212,7 +223,9 @@ def _is_defined(name: str, options: Mapping[str, Any], graph: Graph, observer: O
 def _settings(options: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
     """All that must be the same for rows to stand in one table."""
     shared = {name: value for name, value in options.items() if name not in ("dataset", "seed")}
-    shared["device"] = kind_of(shared["device"])
+    shared |= {"device": kind_of(shared["device"]), "backbone": network_name(options)}
+    if isinstance(options["backbone"], Named):
+        shared |= options["backbone"].fixed
     return {
         "graph": {"fingerprint": graph.fingerprint},
         "options": shared,
