@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, overload
@@ -10,16 +11,15 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 AT_ONCE = 1 << 14
+SHOWN = 3  # texts that a representation has
 
 
-class TextColumn(Sequence[str]):
-    """Texts as a sequence that reads only what is asked for."""
+class Texts(Sequence[str]):
+    """A sequence of texts that reads only what is asked for, a range at once."""
 
-    def __init__(self, offsets: Array, content: Array) -> None:
-        self._offsets, self._content = offsets, content
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
+    @abstractmethod
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        """The texts from `start` up to, but not including, `stop`."""
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -31,7 +31,7 @@ class TextColumn(Sequence[str]):
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step == 1:
-                return tuple(self._range(start, stop))
+                return tuple(self._range(start, max(start, stop)))
             return tuple(self[row] for row in range(start, stop, step))
         row = range(len(self))[place]
         return next(self._range(row, row + 1))
@@ -39,6 +39,21 @@ class TextColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
             yield from self._range(start, min(start + AT_ONCE, len(self)))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:SHOWN]))
+        more = ", ..." if len(self) > SHOWN else ""
+        return f"{type(self).__name__}({shown}{more}; {len(self):,} in all)"
+
+
+class TextColumn(Texts):
+    """Texts in two arrays, which may be mapped."""
+
+    def __init__(self, offsets: Array, content: Array) -> None:
+        self._offsets, self._content = offsets, content
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
         """Read the bytes of some texts at once; offsets of a damaged file are not trusted."""
@@ -49,8 +64,8 @@ class TextColumn(Sequence[str]):
             yield content[begin - first : end - first].decode("utf-8", "replace")
 
 
-class NumberColumn(Sequence[str]):
-    """Whole numbers as a sequence of texts."""
+class NumberColumn(Texts):
+    """Whole numbers as texts."""
 
     def __init__(self, numbers: Array) -> None:
         self._numbers = numbers
@@ -58,23 +73,11 @@ class NumberColumn(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        if isinstance(place, slice):
-            return tuple(str(number) for number in self._numbers[place].tolist())
-        return str(int(self._numbers[range(len(self))[place]]))
-
-    def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), AT_ONCE):
-            yield from self[start : start + AT_ONCE]
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        return map(str, self._numbers[start:stop].tolist())
 
 
-class ChainedColumn(Sequence[str]):
+class ChainedColumn(Texts):
     """Two sequences of texts, one after the other."""
 
     def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
@@ -83,26 +86,10 @@ class ChainedColumn(Sequence[str]):
     def __len__(self) -> int:
         return len(self._first) + len(self._second)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            if step != 1:
-                return tuple(self[row] for row in range(start, stop, step))
-            size = len(self._first)
-            before = self._first[min(start, size) : min(stop, size)]
-            return (*before, *self._second[max(start - size, 0) : max(stop - size, 0)])
-        row = range(len(self))[place] - len(self._first)
-        return self._second[row] if row >= 0 else self._first[row]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._first
-        yield from self._second
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        size = len(self._first)
+        yield from self._first[min(start, size) : min(stop, size)]
+        yield from self._second[max(start - size, 0) : max(stop - size, 0)]
 
 
 def as_text_arrays(texts: Sequence[str]) -> tuple[Array, Array]:

@@ -35,3 +35,9 @@ def test_damaged_offsets_read_nothing_beyond_the_bytes():
     assert column[:] == ("abc", "", "ab", "c")
     with pytest.raises(IndexError):
         column[4]
+
+
+def test_a_column_shows_its_first_texts():
+    column = TextColumn(*as_text_arrays(["a", "b", "c", "d"]))
+    assert repr(column) == "TextColumn('a', 'b', 'c', ...; 4 in all)"
+    assert repr(NumberColumn(np.array([7]))) == "NumberColumn('7'; 1 in all)"
