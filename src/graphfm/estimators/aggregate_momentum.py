@@ -11,8 +11,9 @@ from torch.nn import Dropout
 
 from graphfm.batch import Block, Edges, Rows
 from graphfm.errors import InputError
-from graphfm.estimators.base import Estimator, check_beta, per_layer
+from graphfm.estimators.base import Estimator
 from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
+from graphfm.estimators.per_layer import check_beta, per_layer
 from graphfm.kernels import fused_aggregate
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.kernels.momentum import NEVER_SEEN, Momentum, Noise, were_seen
@@ -103,6 +104,14 @@ class AggregateMomentum(Estimator):
             h0 = encoded()
             rows = h0.repeat(1, self.repeats)  # once for each aggregator
             self.histories[0].push(torch.arange(h0.size(0), device=h0.device), rows)
+
+    def working_set(self, blocks: Sequence[Block]) -> dict[str, Tensor]:
+        found = dict[str, Tensor]()
+        for depth in self.histories:
+            targets = dict.fromkeys(("aggregate", "visits"), blocks[depth].dst_ids)
+            rows = targets | ({"inputs": blocks[depth].src_ids} if depth in self.inputs else {})
+            found |= {f"{name}.{depth}": ids for name, ids in rows.items()}
+        return found
 
     def kept_ids(self, depth: int) -> Tensor | None:
         history = self.histories.get(depth)

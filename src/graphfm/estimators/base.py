@@ -12,7 +12,7 @@ from torch import Tensor
 from graphfm.batch import Block, Rows, Targets
 from graphfm.errors import InputError
 from graphfm.estimators.gradient_compensation import Compensation
-from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup
+from graphfm.estimators.layer_step import ForwardPass, LayerStep, Setup, nodes_of
 from graphfm.kernels.fused_aggregate import Combined
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import NodeTable, TableSpec
@@ -122,6 +122,15 @@ class Estimator:
         """The nodes whose rows `record` writes at this depth."""
         return block.dst_ids
 
+    def working_set(self, blocks: Sequence[Block]) -> dict[str, Tensor]:
+        """The nodes whose rows a step may read or write, by table; `blocks` has one per layer.
+
+        A table that is not on the compute device is asked for these rows before the step begins.
+        The default is right for every estimator: all nodes of the batch, for each of its tables.
+        """
+        everyone = nodes_of(blocks)
+        return dict.fromkeys(self.tables, everyone)
+
     def halo_aggregate(self, step: LayerStep) -> Tensor:
         """Estimate the halo's own aggregate at this layer (gradient compensation reads it)."""
         raise AssertionError(f"{type(self).__name__} has no halo")
@@ -229,22 +238,3 @@ def table_of(table: NodeTable, layer: GraphLayer, block: Block) -> Tensor | None
     if dropped or found is None or found.place is not None or found.rows.dtype != torch.float32:
         return None
     return found.rows[:-1]
-
-
-def check_beta(beta: Sequence[float]) -> None:
-    """Refuse a beta outside 0 to 1."""
-    if not beta or not all(0 <= value <= 1 for value in beta):
-        said = ",".join(map(str, beta)) or "empty"
-        raise InputError(
-            f"beta is {said}; expected numbers from 0 to 1, one for all layers or one per layer"
-        )
-
-
-def per_layer(name: str, values: Sequence[float], num_layers: int) -> tuple[float, ...]:
-    """Expand one value for all layers to one for each; one for each stays as it is."""
-    if len(values) not in (1, num_layers):
-        raise InputError(
-            f"{name} has {len(values)} numbers; expected one for all layers, or {num_layers}: one "
-            "for each layer that has a history"
-        )
-    return tuple(values) if len(values) == num_layers else tuple(values) * num_layers

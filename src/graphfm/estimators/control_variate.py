@@ -10,7 +10,7 @@ from torch import Tensor
 from graphfm.batch import Block
 from graphfm.errors import InputError
 from graphfm.estimators.base import Estimator
-from graphfm.estimators.layer_step import LayerStep, Setup
+from graphfm.estimators.layer_step import LayerStep, Setup, nodes_of
 from graphfm.kernels.neighbor_pick import sum_of_all
 from graphfm.layer import GraphLayer
 from graphfm.tables.base import TableSpec
@@ -59,6 +59,9 @@ class ControlVariate(Estimator):
     def believed(self, h0: Tensor, degree: Tensor) -> dict[int, Tensor]:
         ids = torch.arange(degree.numel(), device=degree.device)
         return {depth: table.pull(ids) for depth, table in self.histories.items()}
+
+    def working_set(self, blocks: Sequence[Block]) -> dict[str, Tensor]:
+        return {f"input.{depth}": nodes_of([blocks[depth]]) for depth in self.histories}
 
     def written_ids(self, depth: int, block: Block) -> Tensor:
         return block.src_ids

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from graphfm.batch import Block, Targets, halo_chunks, halo_reached
 from graphfm.errors import InputError
-from graphfm.estimators.base import Estimator, check_beta, per_layer, table_of
+from graphfm.estimators.base import Estimator, table_of
 from graphfm.estimators.gradient_compensation import Compensation
 from graphfm.estimators.layer_step import LayerStep, Setup
+from graphfm.estimators.per_layer import check_beta, per_layer
 from graphfm.kernels import sum_of_rest, table_sum
 from graphfm.kernels.halo_update import Blend
 from graphfm.layer import GraphLayer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from graphfm.batch import Block
@@ -54,3 +55,13 @@ class LayerStep:
     h0: Tensor  # [num_src, width] encoder output
     forward: ForwardPass
     mask: Tensor | None = None  # [num_src, in_width] dropout mask, if `shares_dropout`
+
+
+def nodes_of(blocks: Sequence[Block]) -> Tensor:
+    """The ids of all nodes in some blocks, each once if the blocks differ."""
+    views = [view for block in blocks for view in (block, block.full) if view is not None]
+    distinct = list({id(view): view for view in views}.values())
+    if len(distinct) == 1:
+        return distinct[0].src_ids
+    ids: Tensor = torch.unique(torch.cat([view.src_ids for view in distinct]))
+    return ids
