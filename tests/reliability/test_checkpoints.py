@@ -155,11 +155,11 @@ def test_at_the_end_only_the_newest_is_left(kept):
 
 @pytest.mark.parametrize("written", [0, 9])
 def test_an_interrupted_write_leaves_those_before(kept, monkeypatch, written):
-    def half(tensors, path):
+    def half(path, tensors):
         path.write_bytes(b"half of it"[:written])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphfm.checkpointing.store.save_file", half)
+    monkeypatch.setattr("graphfm.checkpointing.store.write_tensors", half)
     with pytest.raises(KeyboardInterrupt):
         kept.write(ROWS, {"number": 4})
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
@@ -175,10 +175,10 @@ def interrupted_in(place, interrupt, kept, monkeypatch):
 
 
 def test_one_interrupted_between_its_two_files_is_not_one(kept, monkeypatch):
-    def interrupt(path):
+    def interrupt(state):
         raise KeyboardInterrupt
 
-    interrupted_in("graphfm.checkpointing.store._sha256", interrupt, kept, monkeypatch)
+    interrupted_in("graphfm.checkpointing.store._digest", interrupt, kept, monkeypatch)
     assert number_of(kept) == 3
     assert names(kept) == ["2.json", "2.safetensors", "3.json", "3.safetensors"]
 

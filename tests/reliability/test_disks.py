@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from safetensors import SafetensorError
 
 from graphfm import InputError, resume, train
 from graphfm.checkpointing.store import CheckpointStore
@@ -96,10 +95,10 @@ def test_an_error_of_the_system_is_reported_as_what_it_was(
 
 
 def test_a_model_for_which_there_is_no_room_is_an_error_of_the_disk(graph, tmp_path, monkeypatch):
-    def full(tensors, path):
-        raise SafetensorError("Error: I/O error: No space left on device (os error 28)")
+    def full(path, tensors):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("graphfm.runs.folder.save_file", full)
+    monkeypatch.setattr("graphfm.runs.folder.write_tensors", full)
     with pytest.raises(InputError, match="error: No space left on device; make room for .*run$"):
         train(graph, out=tmp_path / "run", device="cpu", **OPTIONS)
 

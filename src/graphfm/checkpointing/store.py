@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from graphfm.checkpointing.errors import ForeignCheckpointError
+from graphfm.checkpointing.tensor_file import Pieces, write_tensors
 from graphfm.files import (
     atomic_path,
     check_file,
@@ -61,15 +60,15 @@ class CheckpointStore:
         self.folder = folder
         self._rejected = set[int]()  # numbers of checkpoints that cannot be used
 
-    def write(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+    def write(self, tensors: Mapping[str, Tensor | Pieces], record: Mapping[str, Any]) -> None:
         """Write a checkpoint and keep the previous one; an OSError leaves the old ones."""
         make_folder(self.folder)
         number = max(self._numbers("*"), default=0) + 1
         path = self._path(number, "safetensors")
         try:
             with atomic_path(path) as unfinished:
-                save_file(separate(tensors), unfinished)
-            about = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+                digest = write_tensors(unfinished, tensors)
+            about = {"bytes": path.stat().st_size, "sha256": digest}
             state = {"format": FORMAT, "tensors": about, **record}
             with atomic_path(self._path(number, "json")) as unfinished:
                 unfinished.write_text(json.dumps({"state": state, "sha256": _digest(state)}))
@@ -77,8 +76,6 @@ class CheckpointStore:
             whole = self._path(number, "json").exists()  # a signal came after the last file
             if isinstance(error, Exception) or not whole:
                 self._remove(number)
-            if isinstance(error, SafetensorError):  # its error for a full disk
-                raise disk_error(error) from None
             raise
         self._prune(KEPT)
 
@@ -169,21 +166,6 @@ class CheckpointStore:
 
     def _path(self, number: int, kind: str) -> Path:
         return self.folder / f"{number}.{kind}"
-
-
-def separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous tensors with memory of their own, as safetensors wants them.
-
-    Two layers of a network may share a weight; it is then written under both names.
-    """
-    seen, found = set[int](), dict[str, Tensor]()
-    for name, rows in tensors.items():
-        pointer = rows.untyped_storage().data_ptr()
-        found[name] = rows.contiguous()
-        if pointer in seen:
-            found[name] = rows.clone(memory_format=torch.contiguous_format)
-        seen.add(pointer)
-    return found
 
 
 def _sha256(path: Path) -> str:

@@ -15,13 +15,12 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 
 from graphfm.backbones.base import Backbone
 from graphfm.checkpointing.errors import TrainingStopped
 from graphfm.checkpointing.schedule import Interval
-from graphfm.checkpointing.store import CheckpointStore, separate
+from graphfm.checkpointing.store import CheckpointStore
+from graphfm.checkpointing.tensor_file import write_tensors
 from graphfm.data.datasets import path_of
 from graphfm.data.graph import Graph
 from graphfm.data.graph.edge_columns import edge_columns
@@ -29,7 +28,6 @@ from graphfm.errors import InputError
 from graphfm.files import (
     UNFINISHED,
     atomic_path,
-    disk_error,
     folder_for,
     make_folder,
     remove_unfinished,
@@ -105,11 +103,8 @@ class RunFolder(Callback):
             stream.write(_line(record))
 
     def on_best(self, backbone: Backbone) -> None:
-        try:
-            with atomic_path(self.path / WEIGHTS) as unfinished:
-                save_file(separate(backbone.state_dict()), unfinished)
-        except SafetensorError as error:  # its error for a full disk
-            raise disk_error(error) from None
+        with atomic_path(self.path / WEIGHTS) as unfinished:
+            write_tensors(unfinished, backbone.state_dict())
 
     def finish(self, score: Score) -> None:
         """Write the plot and, last, the result: a run is finished if it has a result."""
